@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factor rules: an einsum-like description of an op from which local shapes, layouts, partial
+// sums and the backward pass all follow (the idea of Shardy's op sharding rules). MatMul is
+// ([b,m,k],[b,k,n])->([b,m,n]) with k a sum reduction.
+#pragma once
+
+#include "core/model/tensor.h"
+
+#include <string>
+#include <vector>
+
+namespace shardlens {
+
+enum class FactorKind : std::uint8_t {
+    Parallel,    ///< shard it alike in operands and results; no communication
+    Reduction,   ///< in operands, not in results: the local result is partial
+    Internal,    ///< the op itself reduces small statistics over it (softmax axis, norm width):
+                 ///< it may be sharded at the price of `internalBytes` of all-reduce
+    Permutation, ///< data moves between neighbours (halo); not sharded yet, priced by a later rule
+    Replicate,   ///< must be whole on every device
+};
+
+enum class ReduceOp : std::uint8_t { Sum, Max, Min, Prod };
+
+struct Factor {
+    std::string name;        ///< the field's letter: "b", "m", "k", "heads"
+    std::int64_t size = 1;
+    FactorKind kind = FactorKind::Parallel;
+    ReduceOp reduce = ReduceOp::Sum;
+    /// Internal only: bytes of statistics all-reduced over the axis for the whole op, forward.
+    /// The backward pass is charged the same again.
+    double internalBytes = 0;
+};
+
+/// Which factors a dimension carries, major to minor. Size-1 dimensions may carry none.
+using DimFactors = std::vector<int>;
+
+struct FactorRule {
+    std::vector<Factor> factors;
+    std::vector<std::vector<DimFactors>> operands; ///< [operand][dim]
+    std::vector<std::vector<DimFactors>> results;  ///< [result][dim]
+
+    int addFactor(std::string name, std::int64_t size, FactorKind kind = FactorKind::Parallel);
+    std::string toString() const; ///< "([b,m,k],[b,k,n])->([b,m,n]) r={k}"
+};
+
+/// The dimension of an operand or result along which sharding factor `f` cuts whole contiguous
+/// blocks: the factor must be the first of its dimension whose size is not 1. -1 when the operand
+/// does not carry the factor; -2 when it does but behind a larger one (strided, not representable).
+int shardedDim(const std::vector<DimFactors>& dims, const FactorRule& rule, int f);
+
+} // namespace shardlens

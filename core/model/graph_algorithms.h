@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph algorithms, run on Boost.Graph over a view of the model graph. Boost stays inside the .cpp.
+#pragma once
+
+#include "core/model/graph.h"
+
+namespace shardlens {
+
+/// Topological order that keeps the ids' order where it can (smallest id first).
+std::vector<OpId> topologicalOrder(const Graph& graph);
+
+/// Topological order that depends on structure only, not on ids or names: depth-first post-order
+/// from the outputs, operands in port order; sources come right before their first reader.
+std::vector<OpId> structuralOrder(const Graph& graph);
+
+/// Ops from which an output is reachable.
+std::vector<bool> reachesOutput(const Graph& graph);
+
+/// Tensors whose gradient is needed in training: floating point and dependent on a Parameter.
+std::vector<bool> needsGradient(const Graph& graph);
+
+} // namespace shardlens

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// An op of a graph: kind, attributes, operands and results. Importers translate every format's
+// own op names into these kinds and normalise attributes as the comments of OpKind say; all
+// meaning (shape, factor rule, FLOPs) then comes from the one table in catalogue.h.
+#pragma once
+
+#include "core/model/tensor.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace shardlens {
+
+// Attribute names are given in brackets. Axes are normalised to be non-negative.
+enum class OpKind : std::uint8_t {
+    Input,        ///< data fed each step; no operands
+    Parameter,    ///< trained tensor; no operands
+    Constant,     ///< fixed tensor, not trained; no operands
+    MatMul,       ///< A[..,m,k] B[..,k,n] (+bias[n]) -> [..,m,n]; [transA, transB: 0/1]; batch dims broadcast
+    Einsum,       ///< [equation: "bij,bjk->bik", no ellipsis]
+    Attention,    ///< q[b,s,H,d] k[b,t,K,d] v[b,t,K,e] (+mask) -> [b,s,H,e]; [causal: 0/1]; H = K*groups, K major
+    Rotary,       ///< x[b,s,H,d] -> same; [tables are computed in place]
+    Conv,         ///< x[b,C,spatial..] w[O,C/g,k..] (+bias[O]); [strides, pads(begin..,end..), dilations, group]
+    ConvTranspose,///< x[b,C,spatial..] w[C,O/g,k..] (+bias[O]); [strides, pads, dilations, group, output_padding]
+    Pool,         ///< x[b,C,spatial..]; [mode: "max"|"average"|"lp", kernel, strides, pads, dilations, ceil_mode]
+    GlobalPool,   ///< x[b,C,spatial..] -> [b,C,1..]; [mode]
+    Elementwise,  ///< any arity with multidirectional broadcasting; [function: "add", "gelu", "where", "cast", …; to: dtype name, for cast]
+    Dropout,      ///< x -> x (and mask); [ratio]
+    Softmax,      ///< [axes: dims normalised together; function: "softmax"|"logsoftmax"|"hardmax"]
+    Norm,         ///< x, scale?, bias?, (mean?, variance?) -> x; [mode: "layer"|"rms"|"batch"|"group"|"instance"|"lp"; axes (layer, rms, lp); groups]
+    Gather,       ///< table, indices -> table with dim `axis` replaced by the indices' dims; [axis]
+    Transpose,    ///< [perm]
+    Reshape,      ///< also Flatten, Squeeze, Unsqueeze; [shape: the full result shape]
+    Expand,       ///< broadcast to [shape]
+    Concat,       ///< [axis]
+    Split,        ///< [axis, sizes]
+    Slice,        ///< [starts, ends, axes, steps], all as long as axes
+    Pad,          ///< [pads: begin.., end..]
+    Reduce,       ///< [function: "sum"|"mean"|"max"|"min"|"prod"|"l1"|"l2"|"sumsquare"|"logsumexp"|"logsum", axes, keepdims]
+    ArgReduce,    ///< [function: "argmax"|"argmin", axis, keepdims]
+    TopK,         ///< x -> values, indices; [axis, k]
+    CumSum,       ///< [axis]
+    Tile,         ///< [repeats]
+    MoeDispatch,  ///< tokens[b,s,h], scores[b,s,E] -> [E,b,c,h], c = ceil(s*top_k/E*capacity); [top_k, capacity_factor]
+    MoeCombine,   ///< experts[E,b,c,h], scores[b,s,E] -> [b,s,h]; sum over E
+    CrossEntropy, ///< logits[..,V], labels[..] -> scalar mean loss
+    Opaque,       ///< not understood: replicated, visible as such; result specs are in the graph
+};
+
+std::string_view nameOf(OpKind kind) noexcept;
+std::optional<OpKind> opKindFromName(std::string_view name);
+
+using AttributeValue =
+    std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
+
+/// Attributes of an op, ordered by name so that hashing and writing are deterministic.
+class Attributes {
+public:
+    Attributes() = default;
+    Attributes(std::initializer_list<std::pair<const std::string, AttributeValue>> values)
+        : m_values(values) {}
+
+    void set(std::string name, AttributeValue value);
+    bool has(std::string_view name) const;
+    std::int64_t integer(std::string_view name, std::int64_t fallback) const;
+    double number(std::string_view name, double fallback) const;
+    std::string text(std::string_view name, std::string fallback = {}) const;
+    std::vector<std::int64_t> integers(std::string_view name) const; ///< empty if absent
+
+    const std::map<std::string, AttributeValue, std::less<>>& values() const { return m_values; }
+    friend bool operator==(const Attributes&, const Attributes&) = default;
+
+private:
+    std::map<std::string, AttributeValue, std::less<>> m_values;
+};
+
+struct Op {
+    std::string name;     ///< unique in its graph
+    OpKind kind = OpKind::Opaque;
+    std::string type;     ///< the name in the source format ("MatMul", "com.microsoft::Foo")
+    Attributes attributes;
+    std::vector<TensorId> inputs;  ///< kNoTensor stands for an absent optional operand
+    std::vector<TensorId> outputs;
+};
+
+} // namespace shardlens
