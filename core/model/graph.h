@@ -53,11 +53,14 @@ public:
     std::map<std::string, std::string> facts;     ///< counts of the source ("nodes": "2848", …)
 
 private:
+    std::string uniqueName(const Op& op);
+
     std::vector<Op> m_ops;
     std::vector<Tensor> m_tensors;
     std::vector<std::vector<Use>> m_uses;
     std::vector<TensorId> m_outputs;
     std::unordered_map<std::string, OpId> m_byName;
+    std::unordered_map<std::string, std::uint32_t> m_lastSuffix; ///< of names given more than once
 };
 
 } // namespace shardlens

@@ -10,7 +10,8 @@ namespace shardlens {
 std::vector<OpId> topologicalOrder(const Graph& graph);
 
 /// Topological order that depends on structure only, not on ids or names: depth-first post-order
-/// from the outputs, operands in port order; sources come right before their first reader.
+/// from the outputs, operands in port order; sources (ops without operands) come right before their
+/// first reader. Ops from which no output is reachable follow at the end, by id.
 std::vector<OpId> structuralOrder(const Graph& graph);
 
 /// Ops from which an output is reachable.
