@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// `shardlens plan MODEL`: the best plan of a model on a cluster, as a report or as JSON.
+#include "app/commands/commands.h"
+#include "app/options.h"
+#include "core/plan/model_bundle.h"
+#include "core/plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace shardlens::app {
+
+namespace {
+
+struct PlanOptions {
+    std::string model;
+    PlanRequest request;
+    bool json = false;
+};
+
+int plan(const PlanOptions& options) {
+    const ModelBundle bundle = loadModel(options.model, importOptions(options.request));
+    const auto context = makeContext(bundle.graph, bundle.folding, options.request);
+    const Plan best = optimise(context);
+    fmt::print("{}", options.json ? toJson(best) + "\n" : toText(best));
+    return 0;
+}
+
+} // namespace
+
+void addPlan(CLI::App& app, Action& action) {
+    auto* command = app.add_subcommand("plan", "Find the best plan of a model on a cluster");
+    const auto options = std::make_shared<PlanOptions>();
+    command->add_option("MODEL", options->model, "Model file of any supported kind")->required();
+    addWorkloadOptions(*command, options->request);
+    addPlanningOptions(*command, options->request);
+    command->add_flag("--json", options->json, "Write the whole plan as JSON");
+    command->callback([options, &action] { action = [options] { return plan(*options); }; });
+}
+
+} // namespace shardlens::app

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// `shardlens [FILE]`: the window, or, where there is no display, the plan report in its place.
+#include "app/application.h"
+#include "app/commands/commands.h"
+#include "core/error.h"
+#include "core/plan/model_bundle.h"
+#include "core/plan/planner.h"
+
+#include <fmt/format.h>
+
+namespace shardlens::app {
+
+namespace {
+
+/// What the window would show of a model when it is first opened, for the terminal.
+int printReport(const std::string& file) {
+    if (file.empty()) {
+        throw Error("there is no display to open a window on", {},
+                    "name a model to get its plan report, or see shardlens --help");
+    }
+    fmt::print(stderr,
+               "shardlens: there is no display to open a window on; "
+               "this is the plan report of {}\n",
+               file);
+    const PlanRequest request;
+    const ModelBundle bundle = loadModel(file, importOptions(request));
+    fmt::print("{}", toText(optimise(makeContext(bundle.graph, bundle.folding, request))));
+    return 0;
+}
+
+} // namespace
+
+int openWindow(const std::string& file, Arguments arguments) {
+    if (!hasDisplay()) return printReport(file);
+    const auto application = makeWindowApplication(arguments.count, arguments.values);
+    throw Error("this build has no window");
+}
+
+} // namespace shardlens::app

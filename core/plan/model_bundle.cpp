@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// See model_bundle.h.
+#include "core/plan/model_bundle.h"
+
+#include "core/model/canonical.h"
+
+#include <utility>
+
+namespace shardlens {
+
+ImportOptions importOptions(const PlanRequest& request, std::stop_token stop) {
+    ImportOptions options;
+    options.batch = request.batch;
+    options.sequence = request.sequence;
+    options.bindings = request.bindings;
+    options.training = request.mode == Mode::Train;
+    options.stop = std::move(stop);
+    return options;
+}
+
+ModelBundle loadModel(const std::filesystem::path& path, const ImportOptions& options) {
+    return bundleOf(importModel(path, options), options.stop);
+}
+
+ModelBundle bundleOf(Graph source, std::stop_token stop) {
+    ModelBundle bundle;
+    bundle.source = std::make_shared<const Graph>(std::move(source));
+    bundle.graph = std::make_shared<const Graph>(canonicalise(*bundle.source));
+    bundle.folding = std::make_shared<const Folding>(fold(*bundle.graph, std::move(stop)));
+    return bundle;
+}
+
+} // namespace shardlens
