@@ -14,13 +14,13 @@ namespace shardlens {
 /// One accelerator. Rates are peak data-sheet figures; efficiencies belong to the cost model.
 struct Device {
     std::string name;
-    double matrixFlops16 = 0;    ///< FLOP/s, bf16 or fp16 dense
-    double matrixFlops8 = 0;     ///< FLOP/s, fp8; 0 if absent
-    double vectorFlops32 = 0;    ///< FLOP/s
+    double matrixFlops16 = 0; ///< FLOP/s, bf16 or fp16 dense
+    double matrixFlops8 = 0;  ///< FLOP/s, fp8; 0 if absent
+    double vectorFlops32 = 0; ///< FLOP/s
     double memoryBytes = 0;
-    double memoryBandwidth = 0;  ///< bytes/s
-    std::string source;          ///< where the figures come from
-    std::string sureness;        ///< "seen", "unverified", … as the catalogue states it
+    double memoryBandwidth = 0; ///< bytes/s
+    std::string source;         ///< where the figures come from
+    std::string sureness;       ///< "seen", "unverified", … as the catalogue states it
 
     double matrixFlops(DType dtype) const; ///< peak for a matrix product of that type
 };
@@ -39,8 +39,8 @@ struct Cluster {
     Device device;
     int devicesPerNode = 1; ///< devices that share the scale-up link
     int nodes = 1;
-    Link scaleUp;           ///< inside the node
-    Link scaleOut;          ///< between nodes, per device
+    Link scaleUp;  ///< inside the node
+    Link scaleOut; ///< between nodes, per device
 
     int devices() const { return devicesPerNode * nodes; }
 };
@@ -60,7 +60,7 @@ inline constexpr std::size_t kMaxMeshAxes = 4;
 struct MeshAxis {
     std::string name;
     int size = 1;
-    Link link;          ///< effective link of a ring along this axis, all rings of the mesh at once
+    Link link; ///< effective link of a ring along this axis, all rings of the mesh at once
     bool crossesNodes = false;
 };
 
