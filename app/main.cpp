@@ -26,7 +26,7 @@ int say(std::string_view sentence, int code) {
 /// What was printed is only done once it has left: a full disk is an error too.
 void flushOutput() {
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-        throw Error("the output could not be written", std::strerror(errno));
+        throw Error(fmt::format("the output could not be written: {}", std::strerror(errno)));
     }
 }
 
@@ -52,7 +52,9 @@ int run(int argc, char** argv) {
         }
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return cli.exit(error); // --help, --version
-        return say(fmt::format("{}; see shardlens --help", error.what()), kUsage);
+        const auto chosen = cli.get_subcommands();
+        const auto about = chosen.empty() ? std::string() : chosen.front()->get_name() + " ";
+        return say(fmt::format("{}; see shardlens {}--help", error.what(), about), kUsage);
     }
     const int code = action();
     flushOutput();

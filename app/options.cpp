@@ -22,6 +22,34 @@ std::optional<Number> parsed(std::string_view text) {
     return value;
 }
 
+/// A value must be a number above 0; CLI11's own check prints the whole range of a double.
+template <typename Number>
+CLI::Validator positive(const char* name) {
+    return {[name](const std::string& text) {
+                const auto value = parsed<Number>(text);
+                return value && *value > 0 ? std::string()
+                                           : fmt::format("'{}' is not a {}", text, name);
+            },
+            "", "positive"};
+}
+
+CLI::Validator positiveWhole() {
+    return positive<std::int64_t>("positive whole number");
+}
+
+std::vector<double> parsedList(const std::string& text, const char* option) {
+    std::vector<double> values;
+    for (const auto& item : CLI::detail::split(text, ',')) {
+        const auto value = parsed<double>(item);
+        if (!value || *value < 0) {
+            throw CLI::ValidationError(
+                option, fmt::format("'{}' is not a list of numbers such as 1,0.1", text));
+        }
+        values.push_back(*value);
+    }
+    return values;
+}
+
 /// Splits at the first '='; both sides must be there.
 std::optional<std::pair<std::string, std::string>> parsedPair(const std::string& text) {
     const auto equals = text.find('=');
@@ -69,10 +97,10 @@ Size parseSize(const std::string& text) {
 
 void addWorkloadOptions(CLI::App& command, PlanRequest& request) {
     command.add_option("--batch", request.batch, "Sequences or samples of one step")
-        ->check(CLI::PositiveNumber)
+        ->check(positiveWhole())
         ->capture_default_str();
     command.add_option("--seq", request.sequence, "Tokens of one sequence")
-        ->check(CLI::PositiveNumber)
+        ->check(positiveWhole())
         ->capture_default_str();
     command
         .add_option_function<std::string>(
@@ -80,7 +108,7 @@ void addWorkloadOptions(CLI::App& command, PlanRequest& request) {
             [&request](const std::string& text) {
                 request.mode = text == "train" ? Mode::Train : Mode::Infer;
             },
-            "What a step is: train or infer")
+            "What a step is")
         ->check(CLI::IsMember({"train", "infer"}))
         ->default_str("train");
     command
@@ -101,7 +129,7 @@ void addPlanningOptions(CLI::App& command, PlanRequest& request) {
         ->type_name("NAME")
         ->capture_default_str();
     command.add_option("--nodes", request.nodes, "Nodes of the cluster")
-        ->check(CLI::Range(1, 1'000'000))
+        ->check(positiveWhole())
         ->capture_default_str();
     command
         .add_option_function<std::string>(
@@ -113,7 +141,7 @@ void addPlanningOptions(CLI::App& command, PlanRequest& request) {
                     throw CLI::ValidationError("--mesh", error.what());
                 }
             },
-            "Named axes of the mesh, outermost first; default: tp inside a node, dp across")
+            "Axes of the mesh, outermost first; default: tp inside a node, dp across")
         ->type_name("dp=8,tp=8");
     command
         .add_option_function<double>(
@@ -121,16 +149,21 @@ void addPlanningOptions(CLI::App& command, PlanRequest& request) {
             [&request](double gib) { request.memoryLimitBytes = gib * 1024 * 1024 * 1024; },
             "Memory of a device that a plan may use; default: all the device has")
         ->type_name("GiB")
-        ->check(CLI::PositiveNumber);
-    command.add_option("--cost-model", request.costModel, "roofline or alpa")
+        ->check(positive<double>("positive number"));
+    command.add_option("--cost-model", request.costModel, "What prices work and collectives")
         ->check(CLI::IsMember({"roofline", "alpa"}))
         ->capture_default_str();
-    command.add_option("--alpha", request.alpha, "Latency of each mesh axis, cost model alpa")
-        ->delimiter(',')
-        ->type_name("A,B…");
-    command.add_option("--beta", request.beta, "Time a byte of each mesh axis, cost model alpa")
-        ->delimiter(',')
-        ->type_name("A,B…");
+    const auto addList = [&command](const char* option, std::vector<double>& values,
+                                    const char* description) {
+        command
+            .add_option_function<std::string>(
+                option,
+                [&values, option](const std::string& text) { values = parsedList(text, option); },
+                description)
+            ->type_name("A,B");
+    };
+    addList("--alpha", request.alpha, "Latency of each mesh axis, for the cost model alpa");
+    addList("--beta", request.beta, "Time per byte of each mesh axis, for the cost model alpa");
     command
         .add_option_function<std::vector<std::string>>(
             "--pin",

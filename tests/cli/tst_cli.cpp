@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: help, exit codes, errors in one sentence, reports and JSON.
+#include "tests/cli/program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <QFile>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QtTest>
+
+using namespace shardlens::test;
+using Json = nlohmann::json;
+
+namespace {
+
+/// A small model of our own: hyper-parameters as Hugging Face writes them, made up for this test.
+constexpr const char* kTinyLlama = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
+"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
+"num_key_value_heads": 4, "vocab_size": 1024, "max_position_embeddings": 512,
+"rms_norm_eps": 1e-5, "tie_word_embeddings": false, "torch_dtype": "bfloat16"})";
+
+/// Its parameters by hand: embedding and head, and per layer q and o, k and v, the three matrices
+/// of the MLP, two norms; one norm at the end.
+constexpr double kTinyParameters =
+    2.0 * 1024 * 256 + 256 + 4.0 * (2 * 256 * 256 + 2 * 256 * 128 + 3 * 256 * 512 + 2 * 256);
+
+const QStringList kSmallPlan = {"--cluster", "dgx-a100", "--nodes", "1",     "--mesh",
+                                "dp=2,tp=4", "--batch",  "8",       "--seq", "128"};
+
+} // namespace
+
+class TestCli : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase();
+    void help_data();
+    void help();
+    void version();
+    void usageErrors_data();
+    void usageErrors();
+    void errors_data();
+    void errors();
+    void clustersAreListed();
+    void infoCountsTheModel();
+    void planJsonHasItsKeys();
+    void planIsTheSameEveryTime();
+    void planReportNamesWhatWasAsked();
+    void pinsHold();
+    void withoutDisplayTheReportIsPrinted();
+    void unreachableDisplayIsNoDisplay();
+    void fullDiskIsAnError();
+
+private:
+    QString path(const QString& name) const { return m_dir.filePath(name); }
+    QString write(const QString& name, const QByteArray& content) const;
+    Json planJson(const QStringList& more = {}) const;
+
+    QTemporaryDir m_dir;
+    QString m_model;
+};
+
+QString TestCli::write(const QString& name, const QByteArray& content) const {
+    QFile file(path(name));
+    if (!file.open(QIODevice::WriteOnly) || file.write(content) != content.size()) return {};
+    return file.fileName();
+}
+
+Json TestCli::planJson(const QStringList& more) const {
+    const auto outcome = run(QStringList{"plan", m_model, "--json"} + kSmallPlan + more);
+    if (outcome.code != 0) qWarning() << outcome.error;
+    return Json::parse(outcome.out.constData(), nullptr, false);
+}
+
+void TestCli::initTestCase() {
+    QVERIFY(m_dir.isValid());
+    m_model = write("tiny.json", kTinyLlama);
+    QVERIFY(!m_model.isEmpty());
+}
+
+void TestCli::help_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<QByteArray>("mentions");
+    QTest::newRow("program") << QStringList{"--help"} << QByteArray("plan");
+    QTest::newRow("short") << QStringList{"-h"} << QByteArray("info");
+    QTest::newRow("info") << QStringList{"info", "--help"} << QByteArray("--bind");
+    QTest::newRow("plan") << QStringList{"plan", "--help"} << QByteArray("--memory-limit");
+    QTest::newRow("clusters") << QStringList{"clusters", "--help"} << QByteArray("--help");
+}
+
+void TestCli::help() {
+    QFETCH(QStringList, arguments);
+    QFETCH(QByteArray, mentions);
+    const auto outcome = run(arguments, withoutDisplay());
+    QVERIFY(!outcome.crashed);
+    QCOMPARE(outcome.code, 0);
+    QVERIFY2(outcome.out.contains(mentions), outcome.out.constData());
+    QVERIFY(!outcome.out.contains("layout-helper")); // ours, not the user's
+    QCOMPARE(outcome.error, QByteArray());
+}
+
+void TestCli::version() {
+    const auto outcome = run({"--version"}, withoutDisplay());
+    QCOMPARE(outcome.code, 0);
+    QCOMPARE(outcome.out, QByteArray("shardlens " SHARDLENS_VERSION "\n"));
+}
+
+void TestCli::usageErrors_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<QByteArray>("mentions");
+    const auto row = [](const char* name, const QStringList& arguments, const char* mentions) {
+        QTest::newRow(name) << arguments << QByteArray(mentions);
+    };
+    row("unknown option", {"--frobnicate"}, "--frobnicate");
+    row("two files", {"a.onnx", "b.onnx"}, "b.onnx");
+    row("file and subcommand", {"a.onnx", "clusters"}, "a.onnx");
+    row("no model", {"plan"}, "MODEL");
+    row("two models", {"plan", "a", "b"}, "b");
+    row("mesh without size", {"plan", "m", "--mesh", "dp"}, "--mesh");
+    row("mesh of size 0", {"plan", "m", "--mesh", "dp=0"}, "--mesh");
+    row("no number", {"plan", "m", "--batch", "many"}, "--batch");
+    row("negative", {"plan", "m", "--seq", "-4"}, "--seq");
+    row("no nodes", {"plan", "m", "--nodes", "0"}, "--nodes");
+    row("mode", {"plan", "m", "--mode", "dream"}, "--mode");
+    row("memory limit", {"plan", "m", "--memory-limit", "-1"}, "--memory-limit");
+    row("cost model", {"plan", "m", "--cost-model", "guess"}, "--cost-model");
+    row("pin without choice", {"plan", "m", "--pin", "q_proj"}, "--pin");
+    row("binding without value", {"info", "m", "--bind", "batch"}, "--bind");
+    row("binding of no number", {"info", "m", "--bind", "batch=x"}, "--bind");
+    row("planning option of info", {"info", "m", "--cluster", "dgx-a100"}, "--cluster");
+}
+
+void TestCli::usageErrors() {
+    QFETCH(QStringList, arguments);
+    QFETCH(QByteArray, mentions);
+    const auto outcome = run(arguments, withoutDisplay());
+    QVERIFY(!outcome.crashed);
+    QCOMPARE(outcome.code, 2);
+    QCOMPARE(outcome.out, QByteArray());
+    QVERIFY2(isOneSentence(outcome.error), outcome.error.constData());
+    QVERIFY2(outcome.error.contains(mentions), outcome.error.constData());
+}
+
+void TestCli::errors_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<QByteArray>("mentions");
+    const auto row = [](const char* name, const QStringList& arguments, const char* mentions) {
+        QTest::newRow(name) << arguments << QByteArray(mentions);
+    };
+    const auto plan = [this](const QStringList& more) {
+        return QStringList{"plan", m_model, "--cluster", "dgx-a100"} + more;
+    };
+    row("no such file", {"info", path("none.onnx")}, "none.onnx");
+    row("a folder", {"info", m_dir.path()}, qPrintable(m_dir.path()));
+    row("empty file", {"info", write("empty", "")}, "empty");
+    row("not a model", {"plan", write("noise", "certainly not a model\n")}, "noise");
+    row("truncated JSON", {"plan", write("cut.json", QByteArray(kTinyLlama).left(200))},
+        "cut.json");
+    row("unknown architecture", {"info", write("new.json", R"({"model_type": "newest"})")},
+        "newest");
+    row("unknown cluster", {"plan", m_model, "--cluster", "abacus"}, "abacus");
+    row("mesh too large", plan({"--mesh", "dp=64,tp=64"}), "64");
+    row("no such op", plan({"--pin", "no.such.op=replicated"}), "no.such.op");
+    row("no such factor", plan({"--pin", "*q_proj*=zz@tp", "--mesh", "dp=2,tp=4"}), "zz");
+    row("no such axis", plan({"--pin", "*q_proj*=n@ep", "--mesh", "dp=2,tp=4"}), "ep");
+    row("no room", plan({"--memory-limit", "0.001"}), "memory");
+    row("window without display", {}, "display");
+}
+
+void TestCli::errors() {
+    QFETCH(QStringList, arguments);
+    QFETCH(QByteArray, mentions);
+    const auto outcome = run(arguments, withoutDisplay());
+    QVERIFY(!outcome.crashed);
+    QVERIFY2(isOneSentence(outcome.error), outcome.error.constData());
+    QCOMPARE(outcome.code, 1);
+    QCOMPARE(outcome.out, QByteArray());
+    QVERIFY2(outcome.error.contains(mentions), outcome.error.constData());
+}
+
+void TestCli::clustersAreListed() {
+    const auto outcome = run({"clusters"}, withoutDisplay());
+    QCOMPARE(outcome.code, 0);
+    for (const char* name : {"dgx-a100", "dgx-h100", "gb200-nvl72", "p3.16xlarge", "tpu-v5p"}) {
+        QVERIFY2(outcome.out.contains(QByteArray(name) + " "), name);
+    }
+}
+
+void TestCli::infoCountsTheModel() {
+    const auto outcome = run({"info", m_model, "--json"}, withoutDisplay());
+    QCOMPARE(outcome.code, 0);
+    const Json info = Json::parse(outcome.out.constData(), nullptr, false);
+    QVERIFY(info.is_object());
+    QCOMPARE(info.value("parameters", 0.0), kTinyParameters);
+    QVERIFY(info.at("opaque").empty());
+    QCOMPARE(info.at("runs").size(), std::size_t{1});
+    QCOMPARE(info.at("runs")[0].at("count").get<int>(), 4);
+    // Classes partition the ops, and the kinds count the same ops.
+    std::size_t members = 0, kinds = 0;
+    for (const auto& entry : info.at("classes")) members += entry.at("count").get<std::size_t>();
+    for (const auto& [kind, count] : info.at("kinds").items()) kinds += count.get<std::size_t>();
+    QCOMPARE(members, info.at("ops").get<std::size_t>());
+    QCOMPARE(kinds, members);
+
+    const auto text = run({"info", m_model}, withoutDisplay());
+    QCOMPARE(text.code, 0);
+    QVERIFY2(text.out.contains("4 × "), text.out.constData());
+}
+
+void TestCli::planJsonHasItsKeys() {
+    const Json plan = planJson();
+    QVERIFY(plan.is_object());
+    for (const char* key : {"time_s", "bound_s", "gap", "optimal", "memory_bytes", "solve_ms",
+                            "classes", "ops", "collectives"}) {
+        QVERIFY2(plan.contains(key), key);
+    }
+    QVERIFY(plan.at("time_s").get<double>() > 0);
+    QVERIFY(plan.at("bound_s").get<double>() <= plan.at("time_s").get<double>());
+    QCOMPARE(plan.at("optimal").get<bool>(), plan.at("gap").get<double>() == 0);
+    for (const auto& op : plan.at("ops")) {
+        for (const char* key : {"name", "kind", "class", "choice"}) QVERIFY2(op.contains(key), key);
+    }
+}
+
+void TestCli::planIsTheSameEveryTime() {
+    const auto withoutClock = [](Json plan) {
+        plan.erase("solve_ms");
+        plan.erase("build_ms");
+        return plan;
+    };
+    QVERIFY(withoutClock(planJson()) == withoutClock(planJson()));
+}
+
+void TestCli::planReportNamesWhatWasAsked() {
+    const auto outcome = run(QStringList{"plan", m_model} + kSmallPlan, withoutDisplay());
+    QCOMPARE(outcome.code, 0);
+    QVERIFY2(outcome.out.contains("dgx-a100"), outcome.out.constData());
+    QVERIFY2(outcome.out.contains("dp=2,tp=4"), outcome.out.constData());
+    QCOMPARE(outcome.error, QByteArray());
+}
+
+void TestCli::pinsHold() {
+    const Json plan = planJson({"--pin", "*=replicated"});
+    QVERIFY(plan.is_object());
+    for (const auto& op : plan.at("ops")) {
+        QCOMPARE(op.at("choice").get<std::string>(), std::string("replicated"));
+    }
+    QVERIFY(plan.at("time_s").get<double>() >= planJson().at("time_s").get<double>());
+}
+
+void TestCli::withoutDisplayTheReportIsPrinted() {
+    const auto outcome = run({m_model}, withoutDisplay());
+    QVERIFY(!outcome.crashed);
+    QCOMPARE(outcome.code, 0);
+    QVERIFY2(isOneSentence(outcome.error), outcome.error.constData());
+    QVERIFY(outcome.error.contains("no display"));
+    QVERIFY(outcome.out.size() > 100);
+}
+
+void TestCli::unreachableDisplayIsNoDisplay() {
+    auto environment = withoutDisplay();
+    environment.insert("DISPLAY", ":4711"); // nobody serves it
+    const auto outcome = run({m_model}, environment);
+    QVERIFY2(!outcome.crashed, outcome.error.constData());
+    QCOMPARE(outcome.code, 0);
+    QVERIFY2(isOneSentence(outcome.error), outcome.error.constData());
+    QCOMPARE(outcome.out.isEmpty(), false);
+}
+
+void TestCli::fullDiskIsAnError() {
+    if (!QFile::exists("/dev/full")) QSKIP("there is no /dev/full here");
+    QProcess process;
+    process.setStandardOutputFile("/dev/full");
+    process.start(QStringLiteral(SHARDLENS_PROGRAM), {"clusters"});
+    QVERIFY(process.waitForFinished());
+    QCOMPARE(process.exitCode(), 1);
+    QVERIFY(isOneSentence(process.readAllStandardError()));
+}
+
+QTEST_GUILESS_MAIN(TestCli)
+#include "tst_cli.moc"
