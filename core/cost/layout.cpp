@@ -205,7 +205,8 @@ std::string toString(const Choice& choice, const FactorRule& rule, const Mesh& m
     for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
         const AxisChoice f = choice.axis[a];
         if (f == kIdle) continue;
-        const std::string_view what = f == kStateSharded ? "state" : factorAt(rule, f).name;
+        const std::string_view what =
+            f == kStateSharded ? "state" : std::string_view(factorAt(rule, f).name);
         parts.push_back(fmt::format("{}@{}", what, mesh.axes[a].name));
     }
     return parts.empty() ? "replicated" : fmt::format("{}", fmt::join(parts, ","));
