@@ -23,6 +23,8 @@ std::string_view nameOf(Phase phase) noexcept;
 enum class Provenance : std::uint8_t { Modelled, Measured, Published };
 std::string_view nameOf(Provenance provenance) noexcept;
 
+class Pricing;
+
 /// Everything fixed before choices are made. Shared, immutable.
 struct PlanContext {
     std::shared_ptr<const Graph> graph; ///< canonical (see model/canonical.h)
@@ -31,12 +33,17 @@ struct PlanContext {
     Cluster cluster;
     Mesh mesh;
     std::shared_ptr<const CostModel> cost;
+    std::shared_ptr<const Pricing> pricing; ///< prices of every choice, shared by contexts that
+                                            ///< differ in pins or limit only
+    double memoryLimitBytes = 0;            ///< per device; infinite if there is none
 };
 
 /// Validates a request against a graph: cluster, mesh, model. @throws PlanError
 std::shared_ptr<const PlanContext> makeContext(std::shared_ptr<const Graph> graph,
                                                std::shared_ptr<const Folding> folding,
                                                const PlanRequest& request);
+/// The same with other pins; shares all prices.
+std::shared_ptr<const PlanContext> withPins(const PlanContext& context, std::vector<Pin> pins);
 
 /// The choices of a whole model: one per op, and a layout per tensor that has a hand-over.
 struct Decisions {

@@ -1,1 +1,163 @@
 // SPDX-License-Identifier: Apache-2.0
+// The planner `optimum`: context -> choice problem -> solver -> plan, with its certificate; and
+// what every other choice of an op would cost.
+#include "core/plan/planner.h"
+
+#include "core/error.h"
+#include "core/plan/choice_problem.h"
+#include "core/plan/pins.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace shardlens {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+double millisecondsSince(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+solve::Options solverOptions(const PlannerOptions& options, double quantum) {
+    solve::Options result;
+    result.stop = options.stop;
+    if (options.progress)
+        result.progress = [report = options.progress, quantum](solve::Progress progress) {
+            progress.incumbent *= quantum;
+            progress.bound *= quantum;
+            report(progress);
+        };
+    return result;
+}
+
+double usageLimit(const PlanContext& context) {
+    return context.memoryLimitBytes - context.cost->workspaceBytes();
+}
+
+/// Least memory a device can get by with under the pins, in bytes, without the workspace.
+double leastMemory(const PlanContext& context, const FixedChoices& fixed,
+                   const PlannerOptions& options) {
+    ProblemBuilder builder(*context.pricing, fixed);
+    solve::Problem problem = builder.problem();
+    problem.edges.clear();
+    for (solve::Node& node : problem.nodes)
+        for (std::size_t i = 0; i < node.cost.size(); ++i)
+            if (std::isfinite(node.cost[i])) node.cost[i] = node.usage[i];
+    return solve::solve(problem, solverOptions(options, 1)).cost;
+}
+
+/// Says that no plan fits, and which single pin would have to go if that is enough.
+[[noreturn]] void throwNoFit(const PlanContext& context, const FixedChoices& fixed,
+                             const PlannerOptions& options) {
+    const double workspace = context.cost->workspaceBytes();
+    const double least = leastMemory(context, fixed, options) + workspace;
+    const std::string problem =
+        fmt::format("no plan fits into {:.2f} GiB a device: the least is {:.2f} GiB",
+                    context.memoryLimitBytes / kGiB, least / kGiB);
+    const std::vector<Pin>& pins = context.request.pins;
+    std::string relaxation;
+    for (std::size_t p = 0; p < pins.size() && relaxation.empty(); ++p) {
+        std::vector<Pin> others = pins;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(p));
+        const double without =
+            leastMemory(context, fixedChoices(context, others), options) + workspace;
+        if (without <= context.memoryLimitBytes)
+            relaxation = fmt::format("without the pin '{}' it would fit", toString(pins[p]));
+    }
+    if (relaxation.empty() && !pins.empty()) {
+        std::vector<std::string> names;
+        const double without =
+            leastMemory(context, FixedChoices(fixed.size(), -1), options) + workspace;
+        if (without <= context.memoryLimitBytes)
+            relaxation = "several of the pins would have to go";
+    }
+    throw PlanError(problem, "memory limit",
+                    relaxation.empty()
+                        ? "use more devices, a smaller batch or sequence, or a higher limit"
+                        : relaxation);
+}
+
+} // namespace
+
+Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& options) {
+    const auto start = Clock::now();
+    const FixedChoices fixed = fixedChoices(*context, context->request.pins);
+    ProblemBuilder builder(*context->pricing, fixed);
+    builder.problem().limit = usageLimit(*context);
+    const double buildMilliseconds = millisecondsSince(start);
+
+    const double quantum = context->cost->quantum();
+    const auto solveStart = Clock::now();
+    const solve::Solution solution =
+        solve::solve(builder.problem(), solverOptions(options, quantum));
+    const double solveMilliseconds = millisecondsSince(solveStart);
+    if (solution.status == solve::Status::Cancelled || options.stop.stop_requested())
+        throw Cancelled();
+    if (solution.status == solve::Status::Infeasible) throwNoFit(*context, fixed, options);
+
+    Plan plan = evaluate(context, builder.decisions(solution.assignment));
+    plan.madeBy = context->request.pins.empty() ? "optimum" : "optimum under pins";
+    plan.bound = solution.bound * quantum;
+    plan.gap = solution.gap();
+    plan.optimal = solution.status == solve::Status::Optimal;
+    plan.buildMilliseconds = buildMilliseconds;
+    plan.solveMilliseconds = solveMilliseconds;
+    plan.method = solution.statistics.method;
+    plan.memoryPrice = solution.price * quantum;
+    for (OpId id = 0; id < fixed.size(); ++id) plan.pinned[id] = fixed[id] >= 0;
+    return plan;
+}
+
+std::vector<Alternative> alternatives(const Plan& plan, OpId op, const PlannerOptions& options) {
+    const PlanContext& context = *plan.context;
+    FixedChoices fixed = fixedChoices(context, context.request.pins);
+    fixed[op] = -1; // its own pin would hide the others
+    const ProblemBuilder builder(*context.pricing, std::move(fixed), op);
+    const double quantum = context.cost->quantum();
+    const double price = plan.memoryPrice / quantum;
+    const ProblemBuilder::Place place = builder.placeOf(op);
+    const solve::Marginal marginal = solve::minMarginal(builder.problem(), place.node, place.copy,
+                                                        price, solverOptions(options, quantum));
+    const PricedOp& priced = context.pricing->op(op);
+    const double memory = plan.totals.memory.total() - plan.totals.memory.workspace;
+
+    std::vector<Alternative> result;
+    for (std::size_t i = 0; i < priced.choices.size(); ++i) {
+        Alternative alternative;
+        alternative.choice = priced.choices[i];
+        alternative.text = toString(priced.choices[i], priced.rule, context.mesh);
+        alternative.current = priced.choices[i] == plan.decisions.op[op];
+        alternative.time = (marginal.cost[i] - price * marginal.usage[i]) * quantum;
+        alternative.deltaTime = alternative.time - plan.totals.time;
+        alternative.deltaMemory = marginal.usage[i] - memory;
+        if (alternative.current) { // the plan itself; a marginal may tie with another assignment
+            alternative.time = plan.totals.time;
+            alternative.deltaTime = alternative.deltaMemory = 0;
+        }
+        result.push_back(std::move(alternative));
+    }
+    std::ranges::stable_sort(result, {}, &Alternative::time);
+    for (const auto& illegal : priced.illegal) {
+        Alternative alternative;
+        alternative.choice = illegal.choice;
+        alternative.text = toString(illegal.choice, priced.rule, context.mesh);
+        alternative.legal = false;
+        alternative.reason = illegal.reason;
+        result.push_back(std::move(alternative));
+    }
+    return result;
+}
+
+ChoiceProblem choiceProblem(const PlanContext& context) {
+    ProblemBuilder builder(*context.pricing, fixedChoices(context, context.request.pins));
+    builder.problem().limit = usageLimit(context);
+    return {builder.problem(), context.cost->quantum(), builder.nodeNames()};
+}
+
+} // namespace shardlens
