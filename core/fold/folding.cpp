@@ -196,15 +196,28 @@ private:
     Stretch m_run;
 };
 
-/// Distinct tensors that cross a block boundary placed at this position.
-std::size_t crossing(const Sequence& s, std::size_t from, std::size_t boundary) {
-    std::size_t count = 0;
+/// How natural a block boundary is: few tensors cross it, and what crosses has many readers (the
+/// residual stream rather than a value on its way to one op).
+struct Boundary {
+    std::size_t tensors = 0;
+    std::size_t readers = 0;
+    bool betterThan(const Boundary& other) const {
+        return tensors != other.tensors ? tensors < other.tensors : readers > other.readers;
+    }
+};
+
+Boundary boundaryAt(const Sequence& s, std::size_t from, std::size_t boundary) {
+    Boundary result;
     for (std::size_t p = from; p < boundary; ++p)
-        for (const TensorId out : s.graph->op(s.ops[p]).outputs)
-            count += std::ranges::any_of(s.graph->uses(out), [&](const Graph::Use& use) {
-                return s.position[use.op] >= boundary;
-            });
-    return count;
+        for (const TensorId out : s.graph->op(s.ops[p]).outputs) {
+            const auto uses = s.graph->uses(out);
+            const bool crosses = std::ranges::any_of(
+                uses, [&](const Graph::Use& use) { return s.position[use.op] >= boundary; });
+            if (!crosses) continue;
+            ++result.tensors;
+            result.readers += uses.size();
+        }
+    return result;
 }
 
 // --- search -------------------------------------------------------------------------------------
@@ -230,18 +243,17 @@ std::vector<std::size_t> candidatePeriods(const Sequence& s) {
     return periods;
 }
 
-/// The alignment of a periodic stretch [first, first+length) with the fewest tensors crossing.
+/// The alignment of a periodic stretch [first, first+length) with the most natural boundary.
 Stretch aligned(const Sequence& s, std::size_t first, std::size_t length, std::size_t period) {
     const std::size_t count = length / period;
     Stretch best{first, period, count};
-    std::size_t fewest = static_cast<std::size_t>(-1);
+    std::optional<Boundary> chosen;
     for (std::size_t offset = 0; offset + count * period <= length; ++offset) {
         const std::size_t start = first + offset;
-        const std::size_t tensors = crossing(s, start, start + period);
-        if (tensors < fewest) {
-            fewest = tensors;
-            best.first = start;
-        }
+        const Boundary boundary = boundaryAt(s, start, start + period);
+        if (chosen && !boundary.betterThan(*chosen)) continue;
+        chosen = boundary;
+        best.first = start;
     }
     return best;
 }
@@ -309,19 +321,23 @@ std::vector<Stretch> chooseRuns(const Sequence& s, std::stop_token stop) {
 // --- result -------------------------------------------------------------------------------------
 
 /// Where a source goes: before its first reader if all readers are in one place (the same block, or
-/// none of them in a run), else to the front, shared.
+/// none of them in a run), else to the front, shared. What only enters the first block of a run,
+/// where the others read the block before, belongs to no block.
 class Placement {
 public:
     Placement(const Sequence& s, const std::vector<Stretch>& runs)
-        : m_s(s), m_blockOf(s.ops.size(), -1) {
+        : m_s(s), m_blockOf(s.ops.size(), -1), m_entry(s.graph->ops().size(), false) {
         std::int64_t serial = 0;
-        for (const Stretch& run : runs)
+        for (const Stretch& run : runs) {
             for (std::size_t b = 0; b < run.count; ++b, ++serial)
                 for (std::size_t i = 0; i < run.period; ++i)
                     m_blockOf[run.first + b * run.period + i] = serial;
+            findEntries(run);
+        }
     }
 
     bool shared(OpId source) const {
+        if (m_entry[source]) return true;
         std::optional<std::int64_t> block;
         for (const TensorId out : m_s.graph->op(source).outputs)
             for (const auto& use : m_s.graph->uses(out)) {
@@ -333,8 +349,23 @@ public:
     }
 
 private:
+    void findEntries(const Stretch& run) {
+        for (std::size_t i = 0; i < run.period; ++i) {
+            const auto& first = m_s.graph->op(m_s.ops[run.first + i]).inputs;
+            const auto& second = m_s.graph->op(m_s.ops[run.first + run.period + i]).inputs;
+            for (std::size_t port = 0; port < first.size(); ++port) {
+                if (first[port] == kNoTensor) continue;
+                const OpId a = m_s.graph->tensor(first[port]).producer;
+                const OpId b = m_s.graph->tensor(second[port]).producer;
+                if (m_s.position[a] == Sequence::kNowhere && m_s.position[b] != Sequence::kNowhere)
+                    m_entry[a] = true;
+            }
+        }
+    }
+
     const Sequence& m_s;
-    std::vector<std::int64_t> m_blockOf;
+    std::vector<std::int64_t> m_blockOf; ///< by position; -1 outside runs
+    std::vector<bool> m_entry;           ///< by OpId
 };
 
 std::uint64_t blockHash(const Graph& graph, const Folding& folding, const FoldRun& run) {

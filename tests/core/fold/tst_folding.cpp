@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding on networks whose repeats are known by construction.
+#include "core/fold/folding.h"
+#include "tests/core/support/graphs.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <set>
+
+using namespace shardlens;
+
+namespace {
+
+/// Every property that Folding promises, checked without the code that made it.
+void verify(const Graph& graph, const Folding& folding) {
+    const std::size_t n = graph.ops().size();
+    QCOMPARE(folding.order.size(), n);
+    QCOMPARE(std::set<OpId>(folding.order.begin(), folding.order.end()).size(), n);
+    for (OpId id = 0; id < n; ++id)
+        for (const TensorId in : graph.op(id).inputs)
+            if (in != kNoTensor)
+                QVERIFY(folding.position[graph.tensor(in).producer] < folding.position[id]);
+    std::size_t members = 0;
+    for (ClassId c = 0; c < folding.classes.size(); ++c)
+        for (std::size_t i = 0; i < folding.classes[c].multiplicity; ++i, ++members) {
+            const OpId id = folding.member(c, i);
+            QCOMPARE(folding.classOf[id], c);
+            QCOMPARE(std::size_t{folding.instanceOf[id]}, i);
+            QVERIFY(graph.op(id).kind == graph.op(folding.classes[c].representative).kind);
+            QVERIFY(graph.outputSpecs(id) == graph.outputSpecs(folding.classes[c].representative));
+            QVERIFY(graph.op(id).attributes ==
+                    graph.op(folding.classes[c].representative).attributes);
+        }
+    QCOMPARE(members, n);
+}
+
+/// The same graph with ops added in reverse-ish topological order and meaningless names.
+Graph anonymous(const Graph& graph) {
+    Graph result;
+    std::vector<TensorId> now(graph.tensors().size(), kNoTensor);
+    for (OpId id = 0; id < graph.ops().size(); ++id) {
+        Op op = graph.op(id);
+        op.name = fmt::format("x{}", (id * 7919u) % 104729u);
+        for (TensorId& in : op.inputs)
+            if (in != kNoTensor) in = now[in];
+        const std::vector<TensorId> before = op.outputs;
+        op.outputs.clear();
+        const OpId added = result.addOp(op, graph.outputSpecs(id));
+        for (std::size_t r = 0; r < before.size(); ++r)
+            now[before[r]] = result.op(added).outputs[r];
+    }
+    for (const TensorId out : graph.outputs()) result.markOutput(now[out]);
+    return result;
+}
+
+} // namespace
+
+class TestFolding : public QObject {
+    Q_OBJECT
+
+private slots:
+    void stacks_data() {
+        QTest::addColumn<int>("layers");
+        for (const int layers : {4, 8, 16, 24, 48}) QTest::addRow("%d", layers) << layers;
+    }
+    /// planners.md check 10 (a): classes do not grow with depth.
+    void stacks() {
+        QFETCH(int, layers);
+        const Graph graph = test::bertStack(layers, 8, 8, 128, 8);
+        const Folding folding = fold(graph);
+        verify(graph, folding);
+        QCOMPARE(folding.runs.size(), std::size_t{1});
+        QCOMPARE(folding.runs[0].count, static_cast<std::size_t>(layers));
+        QCOMPARE(folding.classes.size(), fold(test::bertStack(4, 8, 8, 128, 8)).classes.size());
+        QCOMPARE(folding.runs[0].hash, fold(test::bertStack(4, 8, 8, 128, 8)).runs[0].hash);
+    }
+    void plainMlp() {
+        const Folding folding = fold(test::mlp(12, 128, 1024));
+        QCOMPARE(folding.runs.size(), std::size_t{1});
+        QCOMPARE(folding.runs[0].count, std::size_t{12});
+        QCOMPARE(folding.runs[0].period, std::size_t{2}); // weight and product
+    }
+    /// Check 10 (d): names do not matter.
+    void namesIgnored() {
+        const Graph graph = test::bertStack(12, 8, 8, 128, 8);
+        const Folding named = fold(graph), unnamed = fold(anonymous(graph));
+        verify(anonymous(graph), unnamed);
+        QCOMPARE(unnamed.classes.size(), named.classes.size());
+        QCOMPARE(unnamed.runs.size(), named.runs.size());
+        QCOMPARE(unnamed.runs[0].hash, named.runs[0].hash);
+    }
+    /// Check 10 (d): a layer that differs leaves the class; the others on each side stay folded.
+    void oddLayerSplits() {
+        test::Builder b;
+        TensorId x = b.input("hidden_states", {8, 8, 128});
+        for (int i = 0; i < 12; ++i)
+            x = test::bertLayer(b, fmt::format("layer{}", i), x, 8, i == 5 ? 256 : 512);
+        b.meanSquaredError(x);
+        const Folding folding = fold(b.graph);
+        verify(b.graph, folding);
+        QCOMPARE(folding.runs.size(), std::size_t{2});
+        QCOMPARE(folding.runs[0].count, std::size_t{5});
+        QCOMPARE(folding.runs[1].count, std::size_t{6});
+        QCOMPARE(folding.runs[0].hash, folding.runs[1].hash);
+    }
+    /// One tensor read by every block (a mask) does not spoil the run.
+    void sharedOperand() {
+        test::Builder b;
+        const TensorId mask = b.input("mask", {8, 8, 128});
+        TensorId x = b.input("x", {8, 8, 128});
+        for (int i = 0; i < 6; ++i) {
+            x = b.linear(fmt::format("a{}", i), x, 128);
+            x = b.elementwise("mul", fmt::format("m{}", i), {x, mask});
+            x = b.layerNorm(fmt::format("n{}", i), x);
+        }
+        b.meanSquaredError(x);
+        const Folding folding = fold(b.graph);
+        verify(b.graph, folding);
+        QCOMPARE(folding.runs.size(), std::size_t{1});
+        QCOMPARE(folding.runs[0].count, std::size_t{6});
+    }
+    /// A wire from two blocks back is no repeat of the same block.
+    void skipOverTwoBlocksIsNotFolded() {
+        test::Builder b;
+        std::vector<TensorId> x{b.input("x", {8, 8, 128})};
+        for (int i = 0; i < 6; ++i) {
+            const TensorId y = b.linear(fmt::format("a{}", i), x.back(), 128);
+            const TensorId skip = x.size() >= 3 ? x[x.size() - 3] : x.front();
+            x.push_back(b.elementwise("add", fmt::format("s{}", i), {y, skip}));
+        }
+        b.meanSquaredError(x.back());
+        const Folding folding = fold(b.graph);
+        verify(b.graph, folding);
+        for (const FoldRun& run : folding.runs) QVERIFY(run.count < 6);
+    }
+    /// A wider second operand changes shapes: equal kinds alone are not enough.
+    void shapesMatter() {
+        test::Builder b;
+        TensorId x = b.input("x", {8, 64});
+        for (const std::int64_t width : {64, 128, 256, 512, 1024})
+            x = b.linear(fmt::format("w{}", width), x, width);
+        b.meanSquaredError(x);
+        QVERIFY(fold(b.graph).runs.empty());
+    }
+    void trivial() {
+        const Graph graph = test::bertStack(4, 8, 8, 128, 8);
+        const Folding folding = trivialFolding(graph);
+        verify(graph, folding);
+        QVERIFY(folding.runs.empty());
+        QCOMPARE(folding.classes.size(), graph.ops().size());
+    }
+};
+
+QTEST_APPLESS_MAIN(TestFolding)
+#include "tst_folding.moc"
