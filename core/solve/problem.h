@@ -43,7 +43,10 @@ enum class At : std::uint8_t {
 ///   plain-plain, or Each-Each inside one run: copy i with copy i;
 ///   carry: copy i of u with copy i+1 of v, same run;
 ///   plain u and v in a run, Each: u with every copy of v (a tensor shared across blocks);
-///   First/Last: that copy only (entry, exit, or Last-First between two runs).
+///   First/Last: that copy only (entry, exit, or Last-First between two runs);
+///   First/Last with Each: that one copy with every copy of the other end (an encoder's output);
+///   Each-Each between two runs of equal count: copy i with copy i (such runs are unrolled).
+/// A self edge (u is v, same copy) is read as its diagonal.
 struct Edge {
     NodeId u = 0, v = 0;
     MatrixPtr cost;
@@ -52,21 +55,24 @@ struct Edge {
 };
 
 struct Run {
-    std::vector<NodeId> body;  ///< its nodes, in order; contiguous ids are not required
-    std::size_t count = 1;     ///< copies, at least 1
+    std::vector<NodeId> body; ///< its nodes, in order; contiguous ids are not required
+    std::size_t count = 1;    ///< copies, at least 1
 };
 
 struct Problem {
     std::vector<Node> nodes;
     std::vector<Edge> edges;
     std::vector<Run> runs;
-    double limit = kInfinite;  ///< sum of usage over all copies stays at or below this
+    double limit = kInfinite; ///< sum of usage over all copies stays at or below this
 
     std::size_t copies(NodeId node) const {
         const int run = nodes[node].run;
         return run < 0 ? 1 : runs[static_cast<std::size_t>(run)].count;
     }
 };
+
+/// The most copies of a run and the most choices of a node that validate() lets through.
+inline constexpr std::size_t kMostCopies = 1'000'000, kMostChoices = 65'535;
 
 /// choice[node][copy]
 struct Assignment {
@@ -88,7 +94,8 @@ struct Expanded {
 };
 Expanded expand(const Problem& problem);
 
-/// @throws Error (our caller's bug or a hostile file): sizes that do not match, bad ids, NaN
+/// @throws Error (our caller's bug or a hostile file): sizes that do not match, bad ids, NaN, minus
+///         infinity, usage that is not finite
 void validate(const Problem& problem);
 
 } // namespace shardlens::solve

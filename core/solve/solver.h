@@ -29,21 +29,22 @@ struct Progress {
 };
 
 struct Options {
-    std::stop_token stop;
+    std::stop_token stop{};
     double deadlineSeconds = kInfinite;
-    std::function<void(const Progress&)> progress; ///< called from the solving thread, rate-limited
-    std::size_t maxTableEntries = 1u << 26;        ///< larger elimination tables are not built
-    double relativeGap = 1e-4;                     ///< with a binding limit, stop at this gap
+    std::function<void(const Progress&)>
+        progress{};                         ///< called from the solving thread, rate-limited
+    std::size_t maxTableEntries = 1u << 26; ///< larger elimination tables are not built
+    double relativeGap = 1e-4;              ///< with a binding limit, stop at this gap
 };
 
 struct Statistics {
-    std::size_t variables = 0;     ///< after unrolling the ends of runs
+    std::size_t variables = 0; ///< after unrolling the ends of runs
     std::size_t eliminated = 0;
-    std::size_t largestTable = 0;  ///< entries
-    int width = 0;                 ///< largest number of variables joined in one table, less one
-    int pricesTried = 0;           ///< Lagrange multipliers
+    std::size_t largestTable = 0; ///< entries
+    int width = 0;                ///< largest number of variables joined in one table, less one
+    int pricesTried = 0;          ///< Lagrange multipliers
     double seconds = 0;
-    std::string method;            ///< how it was proven, for people
+    std::string method; ///< how it was proven, for people
 };
 
 struct Solution {
@@ -52,7 +53,8 @@ struct Solution {
     double cost = kInfinite;
     double bound = -kInfinite;
     double usage = 0;
-    double price = 0; ///< the Lagrange multiplier of the limit that gave the bound; 0 if it is slack
+    double price =
+        0; ///< the Lagrange multiplier of the limit that gave the bound; 0 if it is slack
     Statistics statistics;
 
     double gap() const; ///< (cost - bound) / |cost|, 0 when they meet, infinity without a solution
@@ -74,7 +76,8 @@ Marginal minMarginal(const Problem& problem, NodeId node, std::size_t copy, doub
 
 /// All nodes at once by one backward and one forward sweep over the elimination: costs only, usage
 /// left empty. `copyOfRun[r]` picks the copy for the nodes of run r.
-std::vector<Marginal> minMarginals(const Problem& problem, const std::vector<std::size_t>& copyOfRun,
-                                   double price = 0, const Options& options = {});
+std::vector<Marginal> minMarginals(const Problem& problem,
+                                   const std::vector<std::size_t>& copyOfRun, double price = 0,
+                                   const Options& options = {});
 
 } // namespace shardlens::solve

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Powers are tried first. Only where they need real work are the other ways to unfold weighed,
+// since building those takes time itself.
+#include "core/solve/exact_solver.h"
+
+#include "core/solve/instances.h"
+
+#include <bit>
+#include <cmath>
+
+namespace shardlens::solve {
+namespace {
+
+/// Additions below which no other way to unfold is looked at; a few milliseconds.
+constexpr double kCheap = 1 << 25;
+/// All tables together may have this many times the entries allowed for one.
+constexpr double kAllTables = 2;
+/// Variables up to which unfolding everything is tried before a run is called too wide.
+constexpr std::size_t kMostVariables = 200'000;
+
+Scope distinct(const Scope& scope) {
+    Scope out;
+    for (const Var v : scope) {
+        if (!contains(out, v)) out.push_back(v);
+    }
+    return out;
+}
+
+std::size_t unfoldedVariables(const Problem& problem) {
+    std::size_t sum = 0;
+    for (NodeId id = 0; id < problem.nodes.size(); ++id) sum += problem.copies(id);
+    return sum;
+}
+
+} // namespace
+
+/// One way to unfold, priced.
+struct ExactSolver::Plan {
+    Lowered lowered;
+    std::vector<std::uint32_t> dims;
+    std::vector<Scope> scopes;
+    std::vector<Transfer> transfers;
+    EliminationOrder order;
+    std::optional<Var> root;
+    double work = 0, largest = 0, entries = 0;
+    bool fits = true;
+};
+
+ExactSolver::Plan ExactSolver::planFor(Unfold unfold, std::span<const Spot> spots,
+                                       std::optional<Spot> root) const {
+    Plan plan;
+    plan.lowered = lower(m_problem, m_choices, spots, unfold);
+    plan.dims = plan.lowered.dims(m_choices);
+    const auto count = [&](double work, double table, double times) {
+        plan.work += work;
+        plan.largest = std::max(plan.largest, table);
+        plan.entries += table * times;
+    };
+    for (const Block& block : plan.lowered.blocks) {
+        const Transfer& transfer = plan.transfers.emplace_back(m_choices, block);
+        const EliminationOrder& order = transfer.order();
+        count(order.work, order.largestTable, 0);
+        count(transfer.entries() * double(1 + block.edges.size()), transfer.entries(), 1);
+        plan.entries += order.entries;
+    }
+    for (const Lowered::Segment& segment : plan.lowered.segments) {
+        if (segment.count == 1) continue;
+        const Transfer& transfer = plan.transfers[segment.block];
+        const double products =
+            double(std::bit_width(segment.count) - 1) + double(std::popcount(segment.count) - 1);
+        count(transfer.productWork() * products, transfer.entries(), products);
+    }
+    for (const Lowered::Factor& factor : plan.lowered.factors) {
+        plan.scopes.push_back(distinct(factor.scope));
+    }
+    if (root) plan.root = plan.lowered.variable(root->node, root->copy);
+    Scope kept;
+    if (plan.root) kept.push_back(*plan.root);
+    plan.order = eliminationOrder(plan.dims, plan.scopes, kept, {.table = m_maxTable});
+    count(plan.order.work, plan.order.largestTable, 0);
+    plan.entries += plan.order.entries;
+    plan.fits = plan.order.complete && plan.largest <= m_maxTable &&
+                plan.entries <= kAllTables * m_maxTable;
+    return plan;
+}
+
+ExactSolver::ExactSolver(const Problem& problem, Choices& choices, std::size_t maxTableEntries,
+                         std::span<const Spot> spots, std::optional<Spot> root)
+    : m_problem(problem), m_choices(choices),
+      // tables are addressed with 32 bits in the inner loops
+      m_maxTable(std::min(double(maxTableEntries), 0x1p32 - 1)) {
+    std::vector<Spot> all(spots.begin(), spots.end());
+    if (root) all.push_back(*root);
+    Plan best = planFor(Unfold::Powers, all, root);
+    if ((!best.fits || best.work > kCheap) && !best.lowered.segments.empty()) {
+        for (const Unfold unfold : {Unfold::Chains, Unfold::Everything}) {
+            if (unfoldedVariables(problem) > kMostVariables) break;
+            Plan plan = planFor(unfold, all, root);
+            if (std::pair(!plan.fits, plan.work) < std::pair(!best.fits, best.work)) {
+                best = std::move(plan);
+            }
+        }
+    }
+    m_fits = best.fits;
+    m_work = best.work;
+    m_lowered = std::move(best.lowered);
+    m_order = std::move(best.order);
+    m_transfers = std::move(best.transfers);
+    m_root = best.root;
+    if (m_fits) m_tree.emplace(std::move(best.dims), std::move(best.scopes), m_order.order);
+}
+
+void ExactSolver::describe(Statistics& statistics) const {
+    statistics.variables = m_lowered.variables.size();
+    statistics.eliminated = m_order.order.size();
+    double largest = m_order.largestTable;
+    int width = m_order.width;
+    for (const Transfer& transfer : m_transfers) {
+        largest = std::max({largest, transfer.order().largestTable, transfer.entries()});
+        width = std::max(width, transfer.order().width);
+    }
+    statistics.largestTable = static_cast<std::size_t>(largest);
+    statistics.width = width;
+}
+
+double ExactSolver::solve(const Weights& weights, Monitor& monitor) {
+    for (Transfer& transfer : m_transfers) transfer.compute(m_choices, weights, monitor);
+    setFactors(weights, monitor);
+    m_tree->eliminate(monitor);
+    return m_root ? std::ranges::min(rootMarginal()) : m_tree->constant();
+}
+
+void ExactSolver::setFactors(const Weights& weights, Monitor& monitor) {
+    const bool forbid = weights.edgesForbidOnly;
+    std::vector<Values> unary(m_problem.nodes.size());
+    for (std::size_t f = 0; f < m_lowered.factors.size(); ++f) {
+        const Lowered::Factor& factor = m_lowered.factors[f];
+        switch (factor.kind) {
+        case Lowered::Kind::Unary: {
+            Values& values = unary[factor.index];
+            if (!values) {
+                values = m_choices.unary(static_cast<NodeId>(factor.index), weights);
+            }
+            m_tree->setFactor(f, values);
+            break;
+        }
+        case Lowered::Kind::Pair: {
+            const Edge& edge = m_problem.edges[factor.index];
+            m_tree->setFactor(f, m_choices.pair(edge.cost, edge.u, edge.v, forbid));
+            break;
+        }
+        case Lowered::Kind::Diagonal: {
+            const Edge& edge = m_problem.edges[factor.index];
+            m_tree->setFactor(f, m_choices.diagonal(*edge.cost, edge.u, forbid));
+            break;
+        }
+        case Lowered::Kind::Segment:
+            setSegment(f, m_lowered.segments[factor.index], monitor);
+            break;
+        }
+    }
+}
+
+void ExactSolver::setSegment(std::size_t factor, const Lowered::Segment& segment,
+                             Monitor& monitor) {
+    Values values = m_transfers[segment.block].power(segment.count, monitor);
+    const Scope& scope = m_lowered.factors[factor].scope;
+    if (m_tree->factorScope(factor).size() < scope.size()) {
+        values = diagonal(m_tree->dims(), scope, values.get()).values;
+    }
+    m_tree->setFactor(factor, std::move(values));
+}
+
+Assignment ExactSolver::decode() {
+    std::vector<std::uint32_t> value(m_lowered.variables.size(), 0);
+    if (m_root) {
+        const auto costs = rootMarginal();
+        value[*m_root] =
+            static_cast<std::uint32_t>(std::ranges::min_element(costs) - costs.begin());
+    }
+    m_tree->decode(value);
+    return expand(value);
+}
+
+Assignment ExactSolver::decodeRoot(std::uint32_t place) {
+    std::vector<std::uint32_t> value(m_lowered.variables.size(), 0);
+    value[*m_root] = place;
+    m_tree->decode(value);
+    return expand(value);
+}
+
+std::vector<double> ExactSolver::rootMarginal() const {
+    std::vector<double> out(m_tree->dims()[*m_root], m_tree->constant());
+    for (const Table* table : m_tree->remaining()) {
+        for (std::size_t c = 0; c < out.size(); ++c) out[c] += table->values[c];
+    }
+    return out;
+}
+
+std::vector<double> ExactSolver::marginal(const Spot& spot, Monitor& monitor) const {
+    return m_tree->marginal(*m_lowered.variable(spot.node, spot.copy), monitor);
+}
+
+Assignment ExactSolver::expand(const std::vector<std::uint32_t>& value) {
+    Assignment out;
+    out.choice.resize(m_problem.nodes.size());
+    for (NodeId id = 0; id < m_problem.nodes.size(); ++id) {
+        out.choice[id].resize(m_problem.copies(id));
+    }
+    for (Var v = 0; v < m_lowered.variables.size(); ++v) {
+        const Lowered::Variable& variable = m_lowered.variables[v];
+        out.choice[variable.node][variable.copy] = m_choices.of(variable.node)[value[v]];
+    }
+    for (const Lowered::Segment& segment : m_lowered.segments) expandSegment(segment, value, out);
+    return out;
+}
+
+void ExactSolver::expandSegment(const Lowered::Segment& segment,
+                                const std::vector<std::uint32_t>& value, Assignment& out) {
+    Transfer& transfer = m_transfers[segment.block];
+    const auto joint = [&](const Scope& scope) {
+        std::size_t index = 0;
+        for (const Var v : scope) index = index * m_tree->dims()[v] + value[v];
+        return index;
+    };
+    const std::size_t shared = joint(segment.shared);
+    std::size_t entry = joint(segment.before);
+    std::vector<std::size_t> exits =
+        transfer.path(shared, entry, joint(segment.after), segment.count);
+    exits.push_back(joint(segment.after));
+    const auto& body = m_problem.runs[segment.run].body;
+    for (std::size_t i = 0; i < segment.count; ++i) {
+        const auto& places = transfer.interior(shared, entry, exits[i]);
+        for (std::size_t p = 0; p < body.size(); ++p) {
+            out.choice[body[p]][segment.first + i] = m_choices.of(body[p])[places[p]];
+        }
+        entry = exits[i];
+    }
+}
+
+} // namespace shardlens::solve

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Solves the problem without its limit for given weights, exactly if tables allow and by the wide
+// solver otherwise. What the search for the price of the limit calls again and again.
+#pragma once
+
+#include "core/solve/exact_solver.h"
+#include "core/solve/wide_solver.h"
+
+namespace shardlens::solve {
+
+class WeightedSolver {
+public:
+    WeightedSolver(const Problem& problem, const Options& options);
+
+    /// @param target  relative gap at which the wide solver may stop
+    WideSolver::Answer solve(const Weights& weights, double target, Monitor& monitor);
+
+    bool exact() const { return m_exact && m_exact->fits(); }
+    void describe(Statistics& statistics) const;
+
+private:
+    Choices m_choices;
+    std::optional<ExactSolver> m_exact;
+    std::optional<WideSolver> m_wide;
+};
+
+} // namespace shardlens::solve

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The solver against brute force on thousands of small random problems: trees, cycles, grids, runs
+// with every kind of edge, forbidden choices, with and without a limit.
+#include "core/solve/solver.h"
+#include "tests/core/solve/random_problem.h"
+
+#include <QtTest>
+
+using namespace shardlens::solve;
+using namespace shardlens::solve::test;
+
+namespace {
+
+/// Checks a solution of a problem without a limit, or one whose limit is slack.
+void checkExact(const Problem& problem, double optimum, const Options& options = {}) {
+    const Solution solution = solve(problem, options);
+    if (optimum == kInfinite) {
+        QCOMPARE(int(solution.status), int(Status::Infeasible));
+        QVERIFY(solution.assignment.choice.empty());
+        return;
+    }
+    QCOMPARE(int(solution.status), int(Status::Optimal));
+    QCOMPARE(solution.cost, optimum);
+    QCOMPARE(solution.bound, optimum);
+    QCOMPARE(solution.gap(), 0.0);
+    const Evaluation value = evaluate(problem, solution.assignment);
+    QCOMPARE(value.cost, solution.cost);
+    QCOMPARE(value.usage, solution.usage);
+}
+
+Problem makeProblem(Random& random, const Shape& shape, int kind) {
+    switch (kind % 4) {
+    case 0:
+        return randomGraph(random, shape, random.pick(1, 8), random.pick(0, 4));
+    case 1:
+        return randomGrid(random, shape, 3, 3);
+    default:
+        return randomRuns(random, shape, 3, 3, 5, 2);
+    }
+}
+
+} // namespace
+
+class TestSolveBruteForce : public QObject {
+    Q_OBJECT
+
+private slots:
+    void smallProblems() {
+        int solved = 0;
+        for (unsigned seed = 0; solved < 2400; ++seed) {
+            Random random(seed);
+            const Shape shape{.maxChoices = random.pick(2, 4), .forbidden = seed % 5 * 0.06};
+            const Problem problem = makeProblem(random, shape, int(seed));
+            if (unfoldedSize(problem) > 20'000) continue;
+            checkExact(problem, bruteForce(problem).cost);
+            if (QTest::currentTestFailed()) qFatal("seed %u", seed);
+            ++solved;
+        }
+    }
+    void withLimit();
+    void foldedEqualsExpanded();
+};
+
+void TestSolveBruteForce::withLimit() {
+    int solved = 0, infeasible = 0, closed = 0;
+    for (unsigned seed = 0; solved < 1200; ++seed) {
+        Random random(seed + 1'000'000);
+        const Shape shape{.maxChoices = 4, .forbidden = seed % 3 * 0.05, .usage = true};
+        Problem problem = makeProblem(random, shape, int(seed));
+        if (unfoldedSize(problem) > 20'000) continue;
+        problem.limit = random.pick(0, 4 * int(expand(problem).problem.nodes.size()));
+        const double optimum = bruteForce(problem).cost;
+        const Solution solution = solve(problem, {.relativeGap = 0});
+        ++solved;
+        if (optimum == kInfinite) {
+            QCOMPARE(int(solution.status), int(Status::Infeasible));
+            ++infeasible;
+            continue;
+        }
+        const Evaluation value = evaluate(problem, solution.assignment);
+        QVERIFY2(solution.bound <= optimum, qPrintable(QString("seed %1").arg(seed)));
+        QVERIFY(optimum <= solution.cost && solution.cost < kInfinite);
+        QVERIFY(value.usage <= problem.limit && value.usage == solution.usage);
+        QCOMPARE(value.cost, solution.cost);
+        QCOMPARE(solution.status == Status::Optimal, solution.cost == solution.bound);
+        if (solution.status == Status::Optimal) QCOMPARE(solution.cost, optimum);
+        closed += solution.cost == optimum;
+    }
+    QVERIFY(infeasible > 50);
+    qInfo("%d of %d feasible limits solved to the optimum", closed, solved - infeasible);
+    QVERIFY(closed > (solved - infeasible) / 2);
+}
+
+void TestSolveBruteForce::foldedEqualsExpanded() {
+    for (unsigned seed = 0; seed < 150; ++seed) { // longer runs than brute force can do
+        Random random(seed + 2'000'000);
+        const Shape shape{.maxChoices = 5, .forbidden = 0.1};
+        const Problem problem = randomRuns(random, shape, 3, 4, 40, 2);
+        const Solution folded = solve(problem), unfolded = solve(expand(problem).problem);
+        QCOMPARE(int(folded.status), int(unfolded.status));
+        QCOMPARE(folded.cost, unfolded.cost);
+        if (folded.status == Status::Infeasible) continue;
+        QCOMPARE(evaluate(problem, folded.assignment).cost, folded.cost);
+    }
+}
+
+QTEST_APPLESS_MAIN(TestSolveBruteForce)
+#include "tst_solve_brute_force.moc"
