@@ -124,8 +124,9 @@ std::vector<AxisSize> parseMesh(std::string_view text) {
         const std::size_t equals = std::min(part.find('='), part.size());
         const std::string_view number = trimmed(part.substr(std::min(equals + 1, part.size())));
         AxisSize axis{std::string(trimmed(part.substr(0, equals))), 0};
-        const char* const end = number.data() + number.size();
-        const auto [stop, error] = std::from_chars(number.data(), end, axis.size);
+        const char* const begin = number.data();
+        const char* const end = begin + number.size();
+        const auto [stop, error] = std::from_chars(begin, end, axis.size);
         if (error != std::errc{} || stop != end) {
             throw PlanError(fmt::format("\"{}\" is not of the form name=size", part),
                             fmt::format("mesh \"{}\"", text), "write it as in dp=8,tp=8");

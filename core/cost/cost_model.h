@@ -14,9 +14,9 @@ namespace shardlens {
 
 /// Efficiencies and overheads, the same for every model and cluster (costs.md section 5).
 struct CostConstants {
-    double gemmEfficiency16 = 0.67;   ///< of the matrix peak in long steps (H100 fit)
+    double gemmEfficiency16 = 0.67; ///< of the matrix peak in long steps (H100 fit)
     double gemmEfficiency8 = 0.60;
-    double gemmK0 = 105;              ///< contraction length at which efficiency halves
+    double gemmK0 = 105; ///< contraction length at which efficiency halves
     double attentionEfficiency = 0.38;
     double attentionBackward = 2.5;   ///< FLOPs of the backward over the forward, flash kernels
     double memoryEfficiency = 0.80;   ///< of the memory bandwidth
@@ -42,12 +42,12 @@ class CostModel {
 public:
     virtual ~CostModel() = default;
     virtual std::string name() const = 0;
-    virtual std::string unit() const = 0;              ///< "s", or "Alpa units"
+    virtual std::string unit() const = 0; ///< "s", or "Alpa units"
     /// Costs handed to the solver are rounded to multiples of this, so that sums are exact.
     virtual double quantum() const = 0;
     virtual Divisibility divisibility() const = 0;
     virtual ConversionRules conversionRules(const Mesh& mesh) const = 0;
-    virtual bool parameterStates() const = 0;          ///< offer ZeRO-1/2 choices
+    virtual bool parameterStates() const = 0; ///< offer ZeRO-1/2 choices
     virtual bool regather() const = 0; ///< a stash kept sharded is gathered again in the backward
 
     /// Local compute of one op whose work is split `shards` ways.

@@ -260,6 +260,7 @@ LegalChoices enumerateChoices(const FactorRule& rule, const Mesh& mesh, Divisibi
                               bool parameterStates) {
     const int factors = static_cast<int>(rule.factors.size());
     std::vector<std::string> obstacles;
+    obstacles.reserve(rule.factors.size());
     for (int f = 0; f < factors; ++f) obstacles.push_back(factorObstacle(rule, f));
 
     LegalChoices choices;

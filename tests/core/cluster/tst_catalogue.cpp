@@ -147,9 +147,9 @@ void TestCatalogue::unknownCluster() {
 }
 
 void TestCatalogue::nodeCount() {
-    QVERIFY_EXCEPTION_THROWN(clusterByName("dgx-h100", 0), PlanError);
-    QVERIFY_EXCEPTION_THROWN(clusterByName("dgx-h100", -1), PlanError);
-    QVERIFY_EXCEPTION_THROWN(clusterByName("dgx-h100", 2147483647), PlanError);
+    QVERIFY_THROWS_EXCEPTION(PlanError, clusterByName("dgx-h100", 0));
+    QVERIFY_THROWS_EXCEPTION(PlanError, clusterByName("dgx-h100", -1));
+    QVERIFY_THROWS_EXCEPTION(PlanError, clusterByName("dgx-h100", 2147483647));
 }
 
 void TestCatalogue::mistakes_data() {

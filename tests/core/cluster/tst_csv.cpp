@@ -47,7 +47,7 @@ void TestCsv::columns() {
     const CsvTable table = parseCsv("a,b\n1,2\n", "t.csv");
     QCOMPARE(table.column("b"), std::size_t{1});
     QCOMPARE(table.where(table.rows[0]), "t.csv, line 2");
-    QVERIFY_EXCEPTION_THROWN(table.column("c"), InputError);
+    QVERIFY_THROWS_EXCEPTION(InputError, table.column("c"));
 }
 
 void TestCsv::errors_data() {

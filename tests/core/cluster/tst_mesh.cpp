@@ -147,8 +147,8 @@ void TestMesh::sizesMustFit() {
     }
     // A product that wraps around to 16 in 32 bits.
     const std::vector<AxisSize> huge{{"a", 65536}, {"b", 65536}, {"c", 16}};
-    QVERIFY_EXCEPTION_THROWN(layMesh(cluster, huge), PlanError);
-    QVERIFY_EXCEPTION_THROWN(layMesh(cluster, {}), PlanError);
+    QVERIFY_THROWS_EXCEPTION(PlanError, layMesh(cluster, huge));
+    QVERIFY_THROWS_EXCEPTION(PlanError, layMesh(cluster, {}));
 }
 
 void TestMesh::suggestions() {
