@@ -57,14 +57,14 @@ std::vector<Part> splitIntoParts(const LayoutInput& input, std::span<const Layou
         local[v] = static_cast<Index>(part.boxes.size());
         part.boxes.push_back(v);
         part.component.boxes.push_back(input.boxes[v]);
+        part.component.room.push_back(input.boxes[v].width);
         part.component.rank.push_back(rank[v]);
     }
     for (Index e = 0; e < edges.size(); ++e) {
         const auto [from, to] = edges[e];
         Part& part = parts[number[from]];
         if (from == to) { // drawn last, but its room is kept free here
-            part.component.boxes[local[from]].width =
-                input.boxes[from].width + 2 * selfLoopMargin(input);
+            part.component.room[local[from]] = input.boxes[from].width + 2 * selfLoopMargin(input);
             continue;
         }
         part.edges.push_back(e);

@@ -3,6 +3,7 @@
 #include "core/layout/layered/crossing_reduction.h"
 
 #include <algorithm>
+#include <random>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -42,21 +43,33 @@ public:
         : m_graph(graph), m_stop(stop), m_large(graph.nodeCount() > 6000) {}
 
     void run() {
+        const Index size = m_graph.nodeCount();
         m_best = m_graph.order();
         m_bestCrossings = countCrossings(m_graph);
-        improveFrom(Side::Below);
-        if (m_graph.nodeCount() < 50000) improveFrom(Side::Above);
+        orderByDepthFirstSearch(Side::Below);
+        improve(size > 50000 ? 8 : m_large ? 12 : 24);
+        if (size <= 50000) {
+            orderByDepthFirstSearch(Side::Above);
+            improve(m_large ? 12 : 24);
+        }
+        // Small graphs can afford a few more starts against local minima.
+        const int shuffles = size < 300 ? 10 : size < 2000 ? 3 : 0;
+        for (int i = 0; i < shuffles && m_bestCrossings > 0; ++i) {
+            shuffleLayers();
+            improve(10);
+        }
         m_graph.setOrder(m_best);
-        if (!m_large) return;
-        transpose(2);
-        if (countCrossings(m_graph) > m_bestCrossings) m_graph.setOrder(m_best);
+        if (m_bestCrossings == 0) return;
+        if (m_large)
+            transpose(2);
+        else
+            sift(2);
+        keepIfBetter();
+        m_graph.setOrder(m_best);
     }
 
 private:
-    void improveFrom(Side search) {
-        const int sweeps = m_graph.nodeCount() > 50000 ? 8 : m_large ? 12 : 28;
-        if (m_bestCrossings == 0) return;
-        orderByDepthFirstSearch(search);
+    void improve(int sweeps) {
         keepIfBetter();
         for (int sweep = 0; sweep < sweeps && m_bestCrossings > 0; ++sweep) {
             // One pair of sweeps by means, the next by medians with ties turned around.
@@ -101,6 +114,14 @@ private:
                     if (!seen[otherEnd(s, side)]) open.push_back(otherEnd(s, side));
             }
         }
+        m_graph.setOrder(order);
+    }
+
+    // Each call continues one fixed sequence of numbers, so that results are reproducible.
+    void shuffleLayers() {
+        std::vector<Index> order = m_graph.order();
+        for (std::size_t i = order.size(); i > 1; --i)
+            std::swap(order[i - 1], order[m_random() % i]);
         m_graph.setOrder(order);
     }
 
@@ -170,6 +191,40 @@ private:
         return improved;
     }
 
+    // Moves each node to its best place in its layer, the others keeping their order.
+    void sift(int maxRounds) {
+        for (int round = 0; round < maxRounds; ++round) {
+            bool improved = false;
+            for (Index layer = 0; layer < m_graph.layerCount(); ++layer) {
+                throwIfStopped(m_stop);
+                const std::vector<Index> nodes(m_graph.layer(layer).begin(),
+                                               m_graph.layer(layer).end());
+                for (Index node : nodes) improved |= siftNode(node);
+            }
+            if (!improved) break;
+        }
+    }
+
+    bool siftNode(Index node) {
+        const std::span<const Index> layer = m_graph.layer(m_graph.layerOf(node));
+        const Index start = m_graph.position(node);
+        Index best = start;
+        std::int64_t bestGain = 0, gain = 0;
+        for (Index to = start; to-- > 0;) {
+            gain += gainOfSwap(layer[to], node);
+            if (gain > bestGain) bestGain = gain, best = to;
+        }
+        gain = 0;
+        for (Index to = start + 1; to < layer.size(); ++to) {
+            gain += gainOfSwap(node, layer[to]);
+            if (gain > bestGain) bestGain = gain, best = to;
+        }
+        for (Index p = start; p > best; --p) m_graph.place(layer[p - 1], p);
+        for (Index p = start; p < best; ++p) m_graph.place(layer[p + 1], p);
+        m_graph.place(node, best);
+        return best != start;
+    }
+
     // Crossings that go away when two neighbours change places.
     std::int64_t gainOfSwap(Index left, Index right) {
         std::int64_t gain = 0;
@@ -196,6 +251,7 @@ private:
     LayerGraph& m_graph;
     const std::stop_token& m_stop;
     bool m_large;
+    std::minstd_rand m_random; // default seed
     std::vector<Index> m_best;
     std::uint64_t m_bestCrossings = 0;
     std::vector<std::pair<double, Index>> m_keyed;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Second phase of the layered drawing: the order within each layer. Sweeps sort every layer by the
 // mean or median position of its neighbours (Sugiyama et al. 1981; Eades, Wormald 1994), adjacent
-// nodes are transposed while that removes crossings (Gansner et al. 1993), the best order found is
-// kept. Counts of sweeps are fixed, so equal inputs give equal pictures.
+// nodes are transposed while that removes crossings (Gansner et al. 1993), small graphs are also
+// started from shuffled layers and sifted (Matuszewski, Schönfeld, Molitor 1999), and the best
+// order found is kept. Counts of sweeps are fixed, so equal inputs give equal pictures.
 #pragma once
 
 #include "core/layout/layered/layer_graph.h"

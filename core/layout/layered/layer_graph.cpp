@@ -8,9 +8,8 @@
 namespace shardlens::layered {
 
 LayerGraph::LayerGraph(const RankedComponent& component, std::uint32_t maxSpan)
-    : m_boxCount(static_cast<std::uint32_t>(component.boxes.size())), m_layer(component.rank) {
-    m_width.reserve(component.boxes.size());
-    for (const LayoutBox& box : component.boxes) m_width.push_back(box.width);
+    : m_boxCount(static_cast<std::uint32_t>(component.boxes.size())), m_width(component.room),
+      m_layer(component.rank) {
     cutEdges(component, maxSpan);
     m_below = Adjacency(nodeCount(), m_segments, &LayoutEdge::from);
     m_above = Adjacency(nodeCount(), m_segments, &LayoutEdge::to);

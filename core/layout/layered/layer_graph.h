@@ -15,6 +15,7 @@ namespace shardlens::layered {
 /// A component as it comes out of ranking; indices are its own.
 struct RankedComponent {
     std::vector<LayoutBox> boxes;
+    std::vector<double> room;        ///< one a box: the width to keep free, at least its own
     std::vector<std::uint32_t> rank; ///< one a box, from 0, no rank empty
     std::vector<LayoutEdge> edges;   ///< downwards, no self-loops
 };
