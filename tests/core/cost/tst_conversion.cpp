@@ -270,9 +270,9 @@ std::vector<SideLayout> allSides(const Mesh& mesh, int dims) {
     for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
         std::vector<SideLayout> next;
         for (const SideLayout& side : sides) {
-            for (int state = kStatePartial; state < dims; ++state) {
+            for (AxisState state = kStatePartial; state < dims; ++state) {
                 next.push_back(side);
-                next.back()[a] = static_cast<AxisState>(state);
+                next.back()[a] = state;
             }
         }
         sides = std::move(next);
