@@ -263,7 +263,7 @@ Mesh meshOf(const std::vector<int>& sizes) {
 }
 
 /// All states of a mesh over `dims` dimensions.
-std::vector<SideLayout> allSides(const Mesh& mesh, int dims) {
+std::vector<SideLayout> allSides(const Mesh& mesh, AxisState dims) {
     SideLayout idle;
     idle.fill(kStateReplicated);
     std::vector<SideLayout> sides{idle};
@@ -397,7 +397,7 @@ void TestConversion::simulated() {
     QFETCH(int, samples);
     const Mesh mesh = meshOf({sizes.begin(), sizes.end()});
     const std::vector<int> dims(shape.begin(), shape.end());
-    const std::vector<SideLayout> sides = allSides(mesh, static_cast<int>(dims.size()));
+    const std::vector<SideLayout> sides = allSides(mesh, static_cast<AxisState>(dims.size()));
     const double bytes = kElementBytes * volume(dims);
 
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
