@@ -3,6 +3,8 @@
 // since it joins and removes all the time.
 #include "core/solve/elimination_order.h"
 
+#include "core/solve/monitor.h"
+
 #include <boost/container/flat_set.hpp>
 #include <boost/graph/adjacency_list.hpp>
 
@@ -33,9 +35,10 @@ InteractionGraph interactionGraph(std::size_t variables, std::span<const Scope> 
 
 class Greedy {
 public:
-    Greedy(Dims dims, const InteractionGraph& graph, std::span<const Var> kept, Rule rule)
-        : m_dims(dims), m_rule(rule), m_adjacent(dims.size()), m_weight(dims.size()),
-          m_score(dims.size()), m_open(dims.size(), 1) {
+    Greedy(Dims dims, const InteractionGraph& graph, std::span<const Var> kept, Rule rule,
+           Monitor& monitor)
+        : m_dims(dims), m_monitor(monitor), m_rule(rule), m_adjacent(dims.size()),
+          m_weight(dims.size()), m_score(dims.size()), m_open(dims.size(), 1) {
         for (Var v = 0; v < dims.size(); ++v) {
             m_weight[v] = std::log2(double(dims[v]) + 0.01);
             const auto [first, last] = boost::adjacent_vertices(v, graph);
@@ -80,6 +83,8 @@ private:
     }
 
     Score scoreOf(Var v) const {
+        m_monitor.tick(16 * m_adjacent[v].size() *
+                       (m_rule == Rule::MinFill ? m_adjacent[v].size() : 1));
         double size = m_weight[v];
         for (const Var u : m_adjacent[v]) size += m_weight[u];
         if (m_rule == Rule::MinSize) return {size, double(m_adjacent[v].size())};
@@ -119,6 +124,7 @@ private:
     }
 
     Dims m_dims;
+    Monitor& m_monitor;
     Rule m_rule;
     std::vector<Neighbours> m_adjacent;
     std::vector<double> m_weight;
@@ -130,11 +136,12 @@ private:
 } // namespace
 
 EliminationOrder eliminationOrder(Dims dims, std::span<const Scope> scopes,
-                                  std::span<const Var> kept, const OrderLimits& limits) {
+                                  std::span<const Var> kept, const OrderLimits& limits,
+                                  Monitor& monitor) {
     const InteractionGraph graph = interactionGraph(dims.size(), scopes);
-    EliminationOrder best = Greedy(dims, graph, kept, Rule::MinSize).run(limits);
+    EliminationOrder best = Greedy(dims, graph, kept, Rule::MinSize, monitor).run(limits);
     if (dims.size() > kFillLimit || best.width <= 1) return best;
-    EliminationOrder other = Greedy(dims, graph, kept, Rule::MinFill).run(limits);
+    EliminationOrder other = Greedy(dims, graph, kept, Rule::MinFill, monitor).run(limits);
     const auto rank = [](const EliminationOrder& o) {
         return std::make_tuple(!o.complete, -static_cast<long>(o.complete ? 0 : o.order.size()),
                                o.work);

@@ -25,6 +25,7 @@ struct OrderLimits {
 
 /// @param kept  variables that stay (the order does not have them)
 EliminationOrder eliminationOrder(Dims dims, std::span<const Scope> scopes,
-                                  std::span<const Var> kept, const OrderLimits& limits = {});
+                                  std::span<const Var> kept, const OrderLimits& limits,
+                                  Monitor& monitor);
 
 } // namespace shardlens::solve

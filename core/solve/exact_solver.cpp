@@ -13,6 +13,8 @@ namespace {
 
 /// Additions below which no other way to unfold is looked at; a few milliseconds.
 constexpr double kCheap = 1 << 25;
+/// What a variable costs beside its additions (allocation, copies, decoding), in additions.
+constexpr double kPerVariable = 2e5;
 /// All tables together may have this many times the entries allowed for one.
 constexpr double kAllTables = 2;
 /// Variables up to which unfolding everything is tried before a run is called too wide.
@@ -47,7 +49,7 @@ struct ExactSolver::Plan {
 };
 
 ExactSolver::Plan ExactSolver::planFor(Unfold unfold, std::span<const Spot> spots,
-                                       std::optional<Spot> root) const {
+                                       std::optional<Spot> root, Monitor& monitor) const {
     Plan plan;
     plan.lowered = lower(m_problem, m_choices, spots, unfold);
     plan.dims = plan.lowered.dims(m_choices);
@@ -57,7 +59,7 @@ ExactSolver::Plan ExactSolver::planFor(Unfold unfold, std::span<const Spot> spot
         plan.entries += table * times;
     };
     for (const Block& block : plan.lowered.blocks) {
-        const Transfer& transfer = plan.transfers.emplace_back(m_choices, block);
+        const Transfer& transfer = plan.transfers.emplace_back(m_choices, block, monitor);
         const EliminationOrder& order = transfer.order();
         count(order.work, order.largestTable, 0);
         count(transfer.entries() * double(1 + block.edges.size()), transfer.entries(), 1);
@@ -76,8 +78,9 @@ ExactSolver::Plan ExactSolver::planFor(Unfold unfold, std::span<const Spot> spot
     if (root) plan.root = plan.lowered.variable(root->node, root->copy);
     Scope kept;
     if (plan.root) kept.push_back(*plan.root);
-    plan.order = eliminationOrder(plan.dims, plan.scopes, kept, {.table = m_maxTable});
+    plan.order = eliminationOrder(plan.dims, plan.scopes, kept, {.table = m_maxTable}, monitor);
     count(plan.order.work, plan.order.largestTable, 0);
+    plan.work += kPerVariable * double(plan.dims.size());
     plan.entries += plan.order.entries;
     plan.fits = plan.order.complete && plan.largest <= m_maxTable &&
                 plan.entries <= kAllTables * m_maxTable;
@@ -85,17 +88,17 @@ ExactSolver::Plan ExactSolver::planFor(Unfold unfold, std::span<const Spot> spot
 }
 
 ExactSolver::ExactSolver(const Problem& problem, Choices& choices, std::size_t maxTableEntries,
-                         std::span<const Spot> spots, std::optional<Spot> root)
+                         Monitor& monitor, std::span<const Spot> spots, std::optional<Spot> root)
     : m_problem(problem), m_choices(choices),
       // tables are addressed with 32 bits in the inner loops
       m_maxTable(std::min(double(maxTableEntries), 0x1p32 - 1)) {
     std::vector<Spot> all(spots.begin(), spots.end());
     if (root) all.push_back(*root);
-    Plan best = planFor(Unfold::Powers, all, root);
+    Plan best = planFor(Unfold::Powers, all, root, monitor);
     if ((!best.fits || best.work > kCheap) && !best.lowered.segments.empty()) {
         for (const Unfold unfold : {Unfold::Chains, Unfold::Everything}) {
             if (unfoldedVariables(problem) > kMostVariables) break;
-            Plan plan = planFor(unfold, all, root);
+            Plan plan = planFor(unfold, all, root, monitor);
             if (std::pair(!plan.fits, plan.work) < std::pair(!best.fits, best.work)) {
                 best = std::move(plan);
             }

@@ -13,7 +13,7 @@ public:
     /// @param spots  copies of nodes that must be variables
     /// @param root   a spot whose variable is left for last, for minMarginal(); or none
     ExactSolver(const Problem& problem, Choices& choices, std::size_t maxTableEntries,
-                std::span<const Spot> spots = {}, std::optional<Spot> root = {});
+                Monitor& monitor, std::span<const Spot> spots = {}, std::optional<Spot> root = {});
 
     /// False if some table would have more than the allowed entries; nothing below works then.
     bool fits() const { return m_fits; }
@@ -37,7 +37,8 @@ public:
 
 private:
     struct Plan;
-    Plan planFor(Unfold unfold, std::span<const Spot> spots, std::optional<Spot> root) const;
+    Plan planFor(Unfold unfold, std::span<const Spot> spots, std::optional<Spot> root,
+                 Monitor& monitor) const;
     void setFactors(const Weights& weights, Monitor& monitor);
     void setSegment(std::size_t factor, const Lowered::Segment& segment, Monitor& monitor);
     Assignment expand(const std::vector<std::uint32_t>& value);

@@ -145,10 +145,12 @@ Join::Join(Dims dims, std::vector<Scope> inputs, const Scope& keep, const Scope&
 /// The state of one run(): where the operands are and the buffers of a pass.
 class Join::Loop {
 public:
-    Loop(const Join& join, Dims dims, std::span<const double* const> inputs)
+    Loop(const Join& join, Dims dims, std::span<const double* const> inputs, Monitor& monitor)
         : m_join(join), m_odometer(dims, join.m_outer) {
-        for (const Operand& row : join.m_rows) m_rows.push_back(resolve(dims, row, inputs));
-        for (const Operand& base : join.m_bases) m_bases.push_back(resolve(dims, base, inputs));
+        for (const Operand& row : join.m_rows)
+            m_rows.push_back(resolve(dims, row, inputs, monitor));
+        for (const Operand& base : join.m_bases)
+            m_bases.push_back(resolve(dims, base, inputs, monitor));
         const std::size_t chunk = std::min(kChunk, join.m_dropSize);
         m_base.resize(chunk, 0.0);
         m_packed.resize(chunk);
@@ -184,14 +186,15 @@ private:
         std::size_t table;
     };
 
-    Source resolve(Dims dims, const Operand& operand, std::span<const double* const> inputs) {
+    Source resolve(Dims dims, const Operand& operand, std::span<const double* const> inputs,
+                   Monitor& monitor) {
         const double* values = inputs[operand.inputs.front()];
         if (operand.copied) {
             m_copies.emplace_back(jointSize(dims, operand.scope), 0.0);
             values = m_copies.back().data();
             for (const std::size_t i : operand.inputs) {
-                addTable(dims, m_copies.back().data(), operand.scope, inputs[i],
-                         m_join.m_inputs[i]);
+                addTable(dims, m_copies.back().data(), operand.scope, inputs[i], m_join.m_inputs[i],
+                         monitor);
             }
         }
         const auto& offset = operand.dropOffset;
@@ -291,7 +294,7 @@ private:
 
 void Join::run(Dims dims, std::span<const double* const> inputs, double* out,
                Monitor& monitor) const {
-    Loop(*this, dims, inputs).run(out, monitor);
+    Loop(*this, dims, inputs, monitor).run(out, monitor);
 }
 
 } // namespace shardlens::solve

@@ -29,7 +29,7 @@ Marginal minMarginal(const Problem& problem, NodeId node, std::size_t copy, doub
     Monitor monitor(options);
     Choices choices(problem);
     if (choices.none()) return out;
-    ExactSolver solver(problem, choices, options.maxTableEntries, {}, Spot{node, copy});
+    ExactSolver solver(problem, choices, options.maxTableEntries, monitor, {}, Spot{node, copy});
     requireFit(solver, options);
     solver.solve(pricedWeights(problem, price, scaleOf(problem)), monitor);
     const std::vector<double> costs = solver.rootMarginal();
@@ -63,7 +63,7 @@ std::vector<Marginal> minMarginals(const Problem& problem,
     Monitor monitor(options);
     Choices choices(problem);
     if (choices.none()) return out;
-    ExactSolver solver(problem, choices, options.maxTableEntries, spots);
+    ExactSolver solver(problem, choices, options.maxTableEntries, monitor, spots);
     requireFit(solver, options);
     solver.solve(pricedWeights(problem, price, scaleOf(problem)), monitor);
     solver.sweepDown(monitor);

@@ -22,20 +22,22 @@ void PairGraph::addUnary(Var v, const double* costs) {
 
 void PairGraph::addPair(Var u, Var v, const double* costs) {
     const std::uint32_t rows = m_dims[u], cols = m_dims[v];
-    const auto known = std::ranges::find(m_links[u], v, &Link::to);
+    auto known = std::ranges::find(m_links[u], v, &Link::to);
     if (known == m_links[u].end()) {
         m_links[u].push_back({v, m_pairs.size(), true});
         m_links[v].push_back({u, m_pairs.size(), false});
         const std::size_t size = std::size_t{rows} * cols;
         m_pairs.push_back({u, v, std::vector<double>(size), std::vector<double>(size),
                            std::vector<double>(rows), std::vector<double>(cols)});
+        known = m_links[u].end() - 1;
     }
-    const bool straight = known == m_links[u].end() || known->first;
-    Pair& pair = m_pairs[known == m_links[u].end() ? m_pairs.size() - 1 : known->pair];
+    Pair& pair = m_pairs[known->pair];
+    double* straight = (known->first ? pair.costs : pair.transposed).data();
+    double* crossed = (known->first ? pair.transposed : pair.costs).data();
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t c = 0; c < cols; ++c) {
-            (straight ? pair.costs : pair.transposed)[r * cols + c] += costs[r * cols + c];
-            (straight ? pair.transposed : pair.costs)[c * rows + r] += costs[r * cols + c];
+            straight[r * cols + c] += costs[r * cols + c];
+            crossed[c * rows + r] += costs[r * cols + c];
         }
     }
 }

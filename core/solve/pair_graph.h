@@ -70,7 +70,6 @@ private:
     std::vector<std::vector<double>> m_unary;
     std::vector<std::vector<Link>> m_links;
     std::vector<Pair> m_pairs;
-    std::vector<std::uint32_t> m_offsets; ///< scratch: row starts
     std::uint64_t m_seed = 0x9E3779B97F4A7C15ull;
 };
 

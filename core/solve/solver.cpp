@@ -28,7 +28,7 @@ void accept(const Problem& problem, const WideSolver::Answer& answer, bool exact
 
 void search(const Problem& problem, const Options& options, Solution& solution, Monitor& monitor) {
     monitor.report("elimination", solution.cost, solution.bound);
-    WeightedSolver solver(problem, options);
+    WeightedSolver solver(problem, options, monitor);
     solver.describe(solution.statistics);
     solution.statistics.method =
         solver.exact() ? "exact elimination" : "message passing and forest search";

@@ -2,6 +2,8 @@
 // Strided loops over dense tables.
 #include "core/solve/table.h"
 
+#include "core/solve/monitor.h"
+
 #include <functional>
 #include <numeric>
 
@@ -27,8 +29,8 @@ std::vector<std::size_t> stridesAlong(Dims dims, const Scope& scope, const Scope
     return strides;
 }
 
-void addTable(Dims dims, double* out, const Scope& outScope, const double* in,
-              const Scope& inScope) {
+void addTable(Dims dims, double* out, const Scope& outScope, const double* in, const Scope& inScope,
+              Monitor& monitor) {
     if (outScope.empty()) {
         *out += *in;
         return;
@@ -39,6 +41,7 @@ void addTable(Dims dims, double* out, const Scope& outScope, const double* in,
     Odometer odometer(dims, outer);
     odometer.add(stridesAlong(dims, inScope, outer));
     do {
+        monitor.tick(width);
         const double* from = in + odometer.offset(0);
         if (step == 1) {
             for (std::size_t c = 0; c < width; ++c) out[c] += from[c];

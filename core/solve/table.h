@@ -12,6 +12,8 @@
 
 namespace shardlens::solve {
 
+class Monitor;
+
 using Var = std::uint32_t;
 using Scope = std::vector<Var>;
 using Dims = std::span<const std::uint32_t>; ///< choices by variable
@@ -35,8 +37,8 @@ double jointSizeEstimate(Dims dims, const Scope& scope);
 std::vector<std::size_t> stridesAlong(Dims dims, const Scope& scope, const Scope& along);
 
 /// Adds a table to a larger one whose scope contains its scope, in any order.
-void addTable(Dims dims, double* out, const Scope& outScope, const double* in,
-              const Scope& inScope);
+void addTable(Dims dims, double* out, const Scope& outScope, const double* in, const Scope& inScope,
+              Monitor& monitor);
 
 /// The diagonal of a table in whose scope a variable may occur more than once: scope without
 /// repeats (first occurrences) and the entries where the repeats agree.

@@ -22,7 +22,8 @@ bool sameBlock(const Problem& problem, const Choices& choices, const Block& a, c
            std::ranges::equal(a.shared, b.shared, sameChoices);
 }
 
-Transfer::Transfer(const Choices& choices, Block block) : m_block(std::move(block)) {
+Transfer::Transfer(const Choices& choices, Block block, Monitor& monitor)
+    : m_block(std::move(block)) {
     for (const NodeId id : m_block.body) m_dims.push_back(choices.count(id));
     for (const Var place : m_block.carried) m_dims.push_back(m_dims[place]);
     for (const NodeId id : m_block.shared) m_dims.push_back(choices.count(id));
@@ -39,7 +40,7 @@ Transfer::Transfer(const Choices& choices, Block block) : m_block(std::move(bloc
     for (const Block::Edge& edge : m_block.edges) {
         scopes.push_back(edge.u == edge.v ? Scope{edge.u} : Scope{edge.u, edge.v});
     }
-    m_order = eliminationOrder(m_dims, scopes, m_kept);
+    m_order = eliminationOrder(m_dims, scopes, m_kept, {}, monitor);
     if (m_entries > 1e15) return; // never computed: see lower()
     m_states = jointSize(m_dims, m_block.carried);
     m_shared = static_cast<std::size_t>(m_entries) / (m_states * m_states);
@@ -70,8 +71,7 @@ void Transfer::compute(Choices& choices, const Weights& weights, Monitor& monito
     auto matrix = std::make_shared_for_overwrite<double[]>(size);
     std::fill_n(matrix.get(), size, m_tree->constant());
     for (const Table* table : m_tree->remaining()) {
-        monitor.tick(size);
-        addTable(m_dims, matrix.get(), m_kept, table->values.get(), table->scope);
+        addTable(m_dims, matrix.get(), m_kept, table->values.get(), table->scope, monitor);
     }
     m_squares.push_back(std::move(matrix));
 }

@@ -38,7 +38,7 @@ bool sameBlock(const Problem& problem, const Choices& choices, const Block& a, c
 
 class Transfer {
 public:
-    Transfer(const Choices& choices, Block block);
+    Transfer(const Choices& choices, Block block, Monitor& monitor);
 
     const Block& block() const { return m_block; }
     std::size_t states() const { return m_states; }       ///< joint choices of the carried nodes

@@ -3,13 +3,13 @@
 
 namespace shardlens::solve {
 
-WeightedSolver::WeightedSolver(const Problem& problem, const Options& options)
+WeightedSolver::WeightedSolver(const Problem& problem, const Options& options, Monitor& monitor)
     : m_choices(problem) {
     if (m_choices.none()) return;
-    m_exact.emplace(problem, m_choices, options.maxTableEntries);
+    m_exact.emplace(problem, m_choices, options.maxTableEntries, monitor);
     if (!m_exact->fits()) {
         m_exact.reset();
-        m_wide.emplace(problem, m_choices);
+        m_wide.emplace(problem, m_choices, monitor);
     }
 }
 

@@ -10,7 +10,7 @@ namespace shardlens::solve {
 
 class WeightedSolver {
 public:
-    WeightedSolver(const Problem& problem, const Options& options);
+    WeightedSolver(const Problem& problem, const Options& options, Monitor& monitor);
 
     /// @param target  relative gap at which the wide solver may stop
     WideSolver::Answer solve(const Weights& weights, double target, Monitor& monitor);

@@ -18,13 +18,13 @@ constexpr double kMargin = 1e-11; ///< of the magnitude of all costs
 
 } // namespace
 
-WideSolver::WideSolver(const Problem& problem, Choices& choices)
+WideSolver::WideSolver(const Problem& problem, Choices& choices, Monitor& monitor)
     : m_problem(problem), m_choices(choices),
       m_lowered(lower(problem, choices, {}, Unfold::Everything)) {
     std::vector<std::uint32_t> dims = m_lowered.dims(choices);
     std::vector<Scope> scopes;
     for (const Lowered::Factor& factor : m_lowered.factors) scopes.push_back(factor.scope);
-    m_order = eliminationOrder(dims, scopes, {}, {.table = 1e7, .degree = 2});
+    m_order = eliminationOrder(dims, scopes, {}, {.table = 1e7, .degree = 2}, monitor);
     std::vector<char> gone(dims.size(), 0);
     for (const Var v : m_order.order) gone[v] = 1;
     m_place.resize(dims.size(), 0);

@@ -11,7 +11,7 @@ namespace shardlens::solve {
 
 class WideSolver {
 public:
-    WideSolver(const Problem& problem, Choices& choices);
+    WideSolver(const Problem& problem, Choices& choices, Monitor& monitor);
 
     struct Answer {
         double bound = -kInfinite; ///< valid; infinite: nothing is feasible
