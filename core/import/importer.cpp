@@ -1,1 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens a file, tells its kind from its content and hands it to the importer of that kind.
+#include "core/import/importer.h"
+
+#include "core/error.h"
+#include "core/import/gunzip.h"
+#include "core/import/hf_config.h"
+#include "core/import/mapped_file.h"
+#include "core/import/onnx_import.h"
+#include "core/import/safetensors.h"
+#include "core/import/text.h"
+
+namespace shardlens {
+
+namespace {
+
+std::string_view textOf(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void refuseUnsupported(const Recognised& recognised, const std::string& where) {
+    if (recognised.kind == FileKind::Unsupported)
+        throw InputError("this is " + recognised.name + ", which cannot be read as a model", where,
+                         recognised.hint);
+    if (recognised.kind == FileKind::Session)
+        throw InputError("this is a Shardlens session, not a model", where, "open it as a session");
+}
+
+Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path& path, bool zipped,
+                  const ImportOptions& options) {
+    const std::string where = path.string();
+    const Recognised recognised = recognise(bytes, bytes.size());
+    refuseUnsupported(recognised, where);
+    switch (recognised.kind) {
+    case FileKind::HfConfig:
+        return importHfConfig(textOf(bytes), where, options);
+    case FileKind::Safetensors:
+        if (zipped)
+            throw InputError("safetensors inside gzip cannot be read", where, "unpack it first");
+        return importSafetensors(path, options);
+    default:
+        break;
+    }
+    Graph graph = importOnnx(bytes, where, options);
+    graph.name = cleaned(path.stem().string());
+    return graph;
+}
+
+} // namespace
+
+Graph importModel(const std::filesystem::path& path, const ImportOptions& options) {
+    const MappedFile file(path);
+    if (!looksLikeGzip(file.bytes())) return importBytes(file.bytes(), path, false, options);
+
+    // Look at the beginning first: what is not a model need not be unpacked.
+    constexpr std::size_t kHeadBytes = std::size_t{64} * 1024;
+    const std::vector<std::byte> head = gunzipHead(file.bytes(), kHeadBytes);
+    const bool whole = head.size() < kHeadBytes;
+    if (!whole) {
+        const Recognised recognised = recognise(head, kMaxUnzippedBytes);
+        const bool mayBeOnnx = recognised.name == "a file of an unknown kind";
+        if (!mayBeOnnx) refuseUnsupported(recognised, path.string());
+    }
+    const std::vector<std::byte> content = gunzip(file.bytes(), path.string(), options.stop);
+    return importBytes(content, path, true, options);
+}
+
+} // namespace shardlens
