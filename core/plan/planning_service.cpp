@@ -24,6 +24,12 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+bool differInPinsOnly(PlanRequest a, PlanRequest b) {
+    a.pins.clear();
+    b.pins.clear();
+    return toJson(a) == toJson(b);
+}
+
 } // namespace
 
 PlanningFunctions PlanningFunctions::real() {
@@ -43,7 +49,8 @@ void PlanningService::post() {
 }
 
 std::uint64_t PlanningService::solve(std::shared_ptr<const Graph> graph,
-                                     std::shared_ptr<const Folding> folding, PlanRequest request) {
+                                     std::shared_ptr<const Folding> folding, PlanRequest request,
+                                     std::shared_ptr<const PlanContext> previous) {
     std::uint64_t generation = 0;
     {
         const std::lock_guard lock(m_mutex);
@@ -51,16 +58,20 @@ std::uint64_t PlanningService::solve(std::shared_ptr<const Graph> graph,
         m_progress.reset();
         m_result.reset();
     }
-    m_solveLane.submit([this, generation, graph = std::move(graph), folding = std::move(folding),
-                        request = std::move(request)](const std::stop_token& stop) {
-        solveJob(generation, stop, graph, folding, request);
+    ContextMaker context = [graph = std::move(graph), folding = std::move(folding),
+                            request = std::move(request), previous = std::move(previous)] {
+        if (previous && previous->graph == graph && differInPinsOnly(previous->request, request))
+            return withPins(*previous, request.pins);
+        return makeContext(graph, folding, request);
+    };
+    m_solveLane.submit([this, generation, context = std::move(context)](const std::stop_token& stop) {
+        solveJob(generation, stop, context);
     });
     return generation;
 }
 
 void PlanningService::solveJob(std::uint64_t generation, const std::stop_token& stop,
-                               std::shared_ptr<const Graph> graph,
-                               std::shared_ptr<const Folding> folding, const PlanRequest& request) {
+                               const ContextMaker& makeContext) {
     const auto start = Clock::now();
     PlanningResult result;
     result.generation = generation;
@@ -76,9 +87,8 @@ void PlanningService::solveJob(std::uint64_t generation, const std::stop_token& 
         post();
     };
     try {
-        auto context = makeContext(std::move(graph), std::move(folding), request);
         result.plan = std::make_shared<const Plan>(
-            m_functions.optimise(std::move(context), PlannerOptions{stop, progress}));
+            m_functions.optimise(makeContext(), PlannerOptions{stop, progress}));
     } catch (const Cancelled&) {
         result.cancelled = true;
     } catch (const std::exception& error) {

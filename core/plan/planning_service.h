@@ -65,8 +65,10 @@ public:
     /// Cancels and joins; wake is not called afterwards.
     ~PlanningService() = default;
 
+    /// @param previous the context of an earlier plan, if any: when only pins have changed since,
+    ///                 its prices are used again
     std::uint64_t solve(std::shared_ptr<const Graph> graph, std::shared_ptr<const Folding> folding,
-                        PlanRequest request);
+                        PlanRequest request, std::shared_ptr<const PlanContext> previous = nullptr);
     void cancelSolve();
     bool solving() const { return m_solveLane.busy(); }
 
@@ -84,9 +86,9 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
+    using ContextMaker = std::function<std::shared_ptr<const PlanContext>()>;
     void solveJob(std::uint64_t generation, const std::stop_token& stop,
-                  std::shared_ptr<const Graph> graph, std::shared_ptr<const Folding> folding,
-                  const PlanRequest& request);
+                  const ContextMaker& makeContext);
     void post();
 
     std::function<void()> m_wake;

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Geometry, painting and tips of the graph view; mouse and keys are in graph_interaction.cpp.
+#include "ui/views/graph_view.h"
+
+#include "ui/format.h"
+
+#include <QHelpEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardlens {
+
+namespace {
+
+constexpr double kLeastZoom = 0.004, kMostZoom = 4;
+constexpr int kStaleDelayMilliseconds = 150;
+
+} // namespace
+
+GraphView::GraphView(QWidget* parent) : QWidget(parent) {
+    setObjectName(QStringLiteral("graphView"));
+    setAccessibleName(tr("Model graph"));
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    setMinimumSize(240, 160);
+    setAttribute(Qt::WA_OpaquePaintEvent);
+    m_staleDelay.setSingleShot(true);
+    m_staleDelay.setInterval(kStaleDelayMilliseconds);
+    connect(&m_staleDelay, &QTimer::timeout, this, [this] {
+        m_state.stale = m_stale;
+        update();
+    });
+}
+
+void GraphView::setOverlay(std::shared_ptr<const GraphOverlay> overlay) {
+    const bool sameScene = m_overlay && overlay && m_overlay->scene == overlay->scene;
+    const bool sameModel = m_overlay && overlay && m_overlay->scene->graph == overlay->scene->graph;
+    // A block that opens or closes stays where it is on the screen: keep the selected item's top.
+    QPointF anchor;
+    const int runBefore = m_state.selected >= 0 ? item(m_state.selected).run : -1;
+    int anchored = -1;
+    if (sameModel && !sameScene && m_state.selected >= 0) {
+        const int before = runBefore >= 0 ? itemOfRun(runBefore) : m_state.selected;
+        anchored = runBefore;
+        anchor = toWidget(QPointF(item(before).rect.center().x(), item(before).rect.top()));
+    }
+    const OpId anchorOp = anchored < 0 && m_state.selected >= 0 ? item(m_state.selected).op : kNoOp;
+    m_overlay = std::move(overlay);
+    if (!sameScene) {
+        m_state.hovered = -1;
+        m_matches.clear();
+    }
+    if (!m_overlay) {
+        m_fitPending = true;
+        m_state.selected = -1;
+    } else if (!sameModel) {
+        m_fitPending = true;
+    } else if (!sameScene) {
+        const int now = anchored >= 0 ? itemOfRun(anchored) : itemOfOp(anchorOp);
+        if (now >= 0) {
+            const QPointF top(item(now).rect.center().x(), item(now).rect.top());
+            m_origin = top - anchor / m_zoom;
+        }
+    }
+    m_state.matches = &m_matches;
+    updateSelectedItem();
+    if (m_fitPending && m_overlay && width() > 0 && isVisible()) fitAll();
+    update();
+}
+
+void GraphView::setSelection(OpId op, int run) {
+    m_selectedOp = op;
+    m_selectedRun = run;
+    updateSelectedItem();
+    update();
+}
+
+void GraphView::updateSelectedItem() {
+    m_state.selected = -1;
+    m_state.selectedChip = kNoOp;
+    if (!scene()) return;
+    if (m_selectedRun >= 0) {
+        m_state.selected = itemOfRun(m_selectedRun);
+    } else if (m_selectedOp != kNoOp) {
+        m_state.selected = itemOfOp(m_selectedOp);
+        if (const ParameterChip* chip = scene()->chipOf(m_selectedOp, m_state.selected))
+            m_state.selectedChip = chip->op;
+    }
+}
+
+void GraphView::setStale(bool stale) {
+    m_stale = stale;
+    if (!stale) {
+        m_staleDelay.stop();
+        m_state.stale = false;
+        update();
+    } else if (!m_staleDelay.isActive()) {
+        m_staleDelay.start();
+    }
+}
+
+void GraphView::setColourMode(ColourMode mode) {
+    m_state.colour = mode;
+    update();
+}
+
+void GraphView::setMatches(std::set<int> items) {
+    m_matches = std::move(items);
+    update();
+}
+
+void GraphView::setPlaceholder(const QString& text) {
+    m_placeholder = text;
+    update();
+}
+
+QRectF GraphView::toWidget(const QRectF& rect) const {
+    return QRectF(toWidget(rect.topLeft()), rect.size() * m_zoom);
+}
+
+void GraphView::setView(QPointF sceneCentre, double zoom) {
+    m_fitPending = false;
+    m_zoom = std::clamp(zoom, kLeastZoom, kMostZoom);
+    m_origin = sceneCentre - QPointF(rect().center()) / m_zoom;
+    update();
+    emit viewChanged();
+}
+
+void GraphView::fit(const QRectF& area, double most) {
+    if (area.isEmpty() || width() < 2 || height() < 2) return;
+    const double zoom = std::min({most, (width() - 32) / area.width(), (height() - 32) / area.height()});
+    setView(area.center(), zoom);
+}
+
+void GraphView::fitAll() {
+    if (scene()) fit(scene()->bounds, 1.0);
+}
+
+void GraphView::fitSelection() {
+    if (m_state.selected < 0) return fitAll();
+    fit(item(m_state.selected).rect.adjusted(-60, -60, 60, 60), 1.4);
+}
+
+void GraphView::zoomAt(QPointF widget, double factor) {
+    const QPointF fixed = toScene(widget);
+    m_fitPending = false;
+    m_zoom = std::clamp(m_zoom * factor, kLeastZoom, kMostZoom);
+    m_origin = fixed - widget / m_zoom;
+    update();
+    emit viewChanged();
+}
+
+void GraphView::zoomBy(double factor) { zoomAt(QPointF(rect().center()), factor); }
+
+void GraphView::centreOn(int id) { setView(item(id).rect.center(), m_zoom); }
+
+void GraphView::ensureVisible(int id) {
+    const QRectF where = itemRect(id);
+    const QRectF room = QRectF(rect()).adjusted(12, 12, -12, -12);
+    if (room.contains(where)) return;
+    QPointF shift;
+    if (where.width() > room.width() || where.left() < room.left())
+        shift.setX(where.left() - room.left());
+    else if (where.right() > room.right())
+        shift.setX(where.right() - room.right());
+    if (where.height() > room.height() || where.top() < room.top())
+        shift.setY(where.top() - room.top());
+    else if (where.bottom() > room.bottom())
+        shift.setY(where.bottom() - room.bottom());
+    m_origin += shift / m_zoom;
+    m_fitPending = false;
+    update();
+    emit viewChanged();
+}
+
+int GraphView::itemCount() const { return scene() ? static_cast<int>(scene()->items.size()) : 0; }
+
+QRectF GraphView::itemRect(int id) const { return toWidget(item(id).rect); }
+
+int GraphView::itemAt(QPointF point) const { return scene() ? scene()->itemAt(toScene(point)) : -1; }
+
+int GraphView::itemOfOp(OpId op) const { return scene() ? scene()->itemOf(op) : -1; }
+
+int GraphView::itemOfRun(int run) const {
+    if (!scene()) return -1;
+    const auto& items = scene()->items;
+    const auto found = std::find_if(items.begin(), items.end(), [run](const SceneItem& shown) {
+        return shown.run == run && (shown.kind == ItemKind::Block || shown.kind == ItemKind::Frame);
+    });
+    return found == items.end() ? -1 : static_cast<int>(found - items.begin());
+}
+
+OpId GraphView::opOfItem(int id) const {
+    const SceneItem& shown = item(id);
+    if (shown.kind == ItemKind::Block || shown.kind == ItemKind::Frame) return kNoOp;
+    const std::size_t repeat =
+        shown.run < 0 ? 0 : m_overlay->repeats[static_cast<std::size_t>(shown.run)];
+    if (shown.kind == ItemKind::Op) return scene()->inRepeat(shown.op, shown.run, repeat);
+    return scene()->graph->tensor(scene()->tensorInRepeat(shown, repeat)).producer;
+}
+
+QRectF GraphView::chipRect(OpId op) const {
+    const int id = itemOfOp(op);
+    const ParameterChip* chip = scene() ? scene()->chipOf(op, id) : nullptr;
+    return chip ? toWidget(chip->rect) : QRectF();
+}
+
+FrameControls GraphView::frameControls(int id) const {
+    FrameControls controls = GraphPainter::controlsOf(*m_overlay, id);
+    for (QRectF* rect : {&controls.fold, &controls.previous, &controls.next, &controls.repeat})
+        *rect = toWidget(*rect);
+    for (FrameControls::Range& range : controls.ranges) range.rect = toWidget(range.rect);
+    return controls;
+}
+
+QString GraphView::describe(int id) const {
+    const SceneItem& shown = item(id);
+    const ItemMark& mark = m_overlay->items[static_cast<std::size_t>(id)];
+    QStringList parts{shown.title};
+    if (!shown.subtitle.isEmpty()) parts << shown.subtitle;
+    if (shown.kind == ItemKind::Op) {
+        const OpId op = opOfItem(id);
+        const Op& source = scene()->graph->op(op);
+        parts = QStringList{text(source.name), shown.subtitle};
+        if (!source.outputs.empty())
+            parts << formatShape(scene()->graph->tensor(source.outputs[0]).spec.shape);
+        if (!mark.choice.isEmpty()) parts << tr("sharding %1").arg(mark.choice);
+        if (mark.pinned) parts << tr("pinned");
+    }
+    if (m_overlay->plan && (shown.kind == ItemKind::Op || shown.kind == ItemKind::Block)) {
+        parts << tr("compute %1").arg(formatCost(mark.heat.time, m_overlay->unit));
+        parts << tr("communication %1").arg(formatCost(mark.heat.communication, m_overlay->unit));
+        parts << tr("memory %1 a device").arg(formatBytes(mark.heat.memory));
+    }
+    return parts.join(QStringLiteral(", "));
+}
+
+void GraphView::paintEvent(QPaintEvent* event) {
+    QPainter painter(this);
+    const Palette& palette = Palette::of(this);
+    painter.fillRect(event->rect(), palette.canvas);
+    if (!m_overlay) {
+        painter.setPen(palette.muted);
+        painter.drawText(rect().adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,
+                         m_placeholder);
+        return;
+    }
+    GraphPaintState state = m_state;
+    state.focused = hasFocus();
+    painter.save();
+    if (m_state.stale) painter.setOpacity(0.6);
+    painter.scale(m_zoom, m_zoom);
+    painter.translate(-m_origin);
+    const QRectF area(toScene(QPointF(event->rect().topLeft())),
+                      QSizeF(event->rect().size()) / m_zoom);
+    GraphPainter(*m_overlay, palette, state).paint(painter, area, m_zoom);
+    painter.restore();
+    if (m_state.stale) drawBadge(painter);
+    if (hasFocus()) {
+        painter.setPen(QPen(palette.accent, 1));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(rect().adjusted(0, 0, -1, -1));
+    }
+}
+
+void GraphView::drawBadge(QPainter& painter) const {
+    const Palette& palette = Palette::of(this);
+    const QString label = tr("Solving again; the previous plan is shown");
+    const QFontMetrics metrics(font());
+    const QRect box(width() - metrics.horizontalAdvance(label) - 36, 10,
+                    metrics.horizontalAdvance(label) + 24, metrics.height() + 10);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(palette.warning, 1));
+    painter.setBrush(palette.surface);
+    painter.drawRoundedRect(box, 6, 6);
+    painter.setPen(palette.text);
+    painter.drawText(box, Qt::AlignCenter, label);
+}
+
+void GraphView::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    if (m_fitPending && m_overlay) {
+        fitAll();
+    } else if (event->oldSize().isValid()) { // keep the middle in the middle
+        const QSize grown = event->size() - event->oldSize();
+        m_origin -= QPointF(grown.width(), grown.height()) / (2 * m_zoom);
+    }
+}
+
+bool GraphView::event(QEvent* event) {
+    switch (event->type()) {
+    case QEvent::ToolTip: {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        showTip(help->globalPos(), QPointF(help->pos()));
+        return true;
+    }
+    case QEvent::Show:
+        if (m_fitPending && m_overlay) fitAll();
+        break;
+    case QEvent::PaletteChange: update(); break;
+    default: break;
+    }
+    return QWidget::event(event);
+}
+
+void GraphView::showTip(QPoint globalPosition, QPointF widget) {
+    if (!scene()) return;
+    const QPointF at = toScene(widget);
+    QString tip = edgeTip(at);
+    const int id = itemAt(widget);
+    if (tip.isEmpty() && id >= 0) {
+        tip = describe(id).replace(QStringLiteral(", "), QStringLiteral("\n"));
+        for (const ParameterChip& chip : item(id).chips)
+            if (chip.rect.contains(at)) tip = text(scene()->graph->op(chip.op).name);
+    }
+    if (tip.isEmpty())
+        QToolTip::hideText();
+    else
+        QToolTip::showText(globalPosition, tip, this);
+}
+
+QString GraphView::edgeTip(QPointF at) const {
+    for (const int id : scene()->edgesIn(QRectF(at - QPointF(2, 2), QSizeF(4, 4)))) {
+        const EdgeMark& mark = m_overlay->edges[static_cast<std::size_t>(id)];
+        const SceneEdge& edge = scene()->edges[static_cast<std::size_t>(id)];
+        const std::size_t repeat =
+            edge.run < 0 ? 0 : m_overlay->repeats[static_cast<std::size_t>(edge.run)];
+        const Tensor& tensor = scene()->graph->tensor(scene()->tensorInRepeat(edge, repeat));
+        for (const Lozenge& lozenge : mark.collectives) {
+            if (!lozenge.rect.contains(at)) continue;
+            return tr("%1 over %2, %3\n%4 · %5 · modelled\ntensor %6")
+                .arg(text(nameOf(lozenge.kind)),
+                     lozenge.axis < m_overlay->axisNames.size() ? m_overlay->axisNames[lozenge.axis]
+                                                                : QString(),
+                     text(nameOf(lozenge.phase)), formatBytes(lozenge.bytes),
+                     formatCost(lozenge.cost, m_overlay->unit), text(tensor.name));
+        }
+        bool near = mark.label.contains(at);
+        for (double t = 0; t <= 1.0 && !near; t += 0.02) {
+            const QPointF off = pointOnCurve(edge.path, t) - at;
+            near = std::hypot(off.x(), off.y()) < 5 / m_zoom;
+        }
+        if (near && itemAt(toWidget(at)) < 0)
+            return tr("%1\n%2 %3").arg(text(tensor.name), formatShape(tensor.spec.shape),
+                                       text(nameOf(tensor.spec.dtype)));
+    }
+    return {};
+}
+
+} // namespace shardlens
