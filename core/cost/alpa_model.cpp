@@ -31,16 +31,17 @@ public:
     double quantum() const override { return 1.0 / 1024; }
     Divisibility divisibility() const override { return Divisibility::AtLeast; }
 
-    /// Its search knows no reduce-scatter (a rewrite after it does), and an all-to-all only where
-    /// one axis holds all devices.
+    /// In its search an op all-reduces its own partial result; reduce-scatter comes with a rewrite
+    /// after it, and an all-to-all only where one axis holds all devices.
     ConversionRules conversionRules(const Mesh& mesh) const override {
         const auto wide =
             std::ranges::count_if(mesh.axes, [](const MeshAxis& a) { return a.size > 1; });
-        return {.reduceScatter = false, .allToAll = wide <= 1};
+        return {.reduceScatter = false, .allToAll = wide <= 1, .reduceFirst = true};
     }
 
     bool parameterStates() const override { return false; }
     bool regather() const override { return false; }
+    bool replicatedProducts() const override { return false; }
     /// fp32 with Adam, as in its tests.
     ParameterBytes parameterBytes() const override {
         return {.value = 4, .gradient = 4, .optimizer = 8};

@@ -33,6 +33,8 @@ public:
     }
 
     std::vector<CollectiveStep> run() {
+        if (m_rules.reduceFirst)
+            while (allReduce()) {}
         while (sliceFreely() || reduceScatter() || allToAll() || allReduce() || allGather()) {}
         assert(std::equal(m_now.begin(), m_now.begin() + static_cast<std::ptrdiff_t>(axes()),
                           m_wanted.begin()));

@@ -26,6 +26,9 @@ struct CollectiveStep {
 struct ConversionRules {
     bool reduceScatter = true; ///< false: partial -> sharded is an all-reduce and a slice (Alpa)
     bool allToAll = true;      ///< false: gather and slice
+    /// Partial sums are reduced before anything else, as by the op that makes them (Alpa), and not
+    /// after the free slices that make them smaller.
+    bool reduceFirst = false;
 };
 
 /// The steps that turn `from` into `to`, deterministic and of least volume for the rule order:

@@ -50,6 +50,10 @@ public:
     virtual bool parameterStates() const = 0; ///< offer ZeRO-1/2 choices
     virtual bool regather() const = 0; ///< a stash kept sharded is gathered again in the backward
 
+    /// False: every mesh axis must split a matrix product (Alpa, whose compute is free, never
+    /// computes one twice).
+    virtual bool replicatedProducts() const = 0;
+
     /// Local compute of one op whose work is split `shards` ways.
     /// @param reduceShards how many of them cut the contracted factor
     /// @param gradients    operands that need a gradient (0 in inference)

@@ -28,6 +28,7 @@ public:
     ConversionRules conversionRules(const Mesh&) const override { return {}; }
     bool parameterStates() const override { return true; }
     bool regather() const override { return true; }
+    bool replicatedProducts() const override { return true; }
     ParameterBytes parameterBytes() const override { return {}; }
     double workspaceBytes() const override { return m_constants.workspaceBytes; }
 

@@ -166,13 +166,16 @@ FactorRule einsumRule(const OpView& view) {
     std::map<char, int> factorOf;
     for (const auto& [letter, size] : letterSizes(view, equation)) {
         const bool kept = equation.result.find(letter) != std::string::npos;
-        const bool repeated =
+        // A letter that some operand reads twice, or that is summed over while an operand lacks it
+        // (its gradient would be a partial sum of another kind), stays whole.
+        const bool whole =
             std::ranges::any_of(equation.operands, [&, l = letter](const std::string& o) {
-                return std::ranges::count(o, l) > 1;
+                const auto times = std::ranges::count(o, l);
+                return times > 1 || (times == 0 && !kept);
             });
-        const FactorKind kind = repeated ? FactorKind::Replicate
-                                : kept   ? FactorKind::Parallel
-                                         : FactorKind::Reduction;
+        const FactorKind kind = whole  ? FactorKind::Replicate
+                                : kept ? FactorKind::Parallel
+                                       : FactorKind::Reduction;
         factorOf[letter] = rule.addFactor(std::string(1, letter), size, kind);
     }
     for (std::size_t i = 0; i < equation.operands.size(); ++i)

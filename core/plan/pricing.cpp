@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace shardlens {
 
@@ -175,6 +176,9 @@ void Pricing::priceClass(ClassId id) {
     priced.choices = std::move(legal.legal);
     priced.illegal = std::move(legal.illegal);
     const OpWork work = forwardWork(view, priced.rule);
+    if (!m_cost->replicatedProducts() &&
+        (work.compute == ComputeClass::Contraction || work.compute == ComputeClass::Attention))
+        barReplicated(priced);
     for (const Choice& choice : priced.choices)
         priced.prices.push_back(op.kind == OpKind::Parameter
                                     ? priceParameter(opId, choice)
@@ -197,6 +201,24 @@ void Pricing::priceClass(ClassId id) {
     m_handovers[id].resize(op.outputs.size());
     for (const TensorId out : op.outputs)
         if (m_hasHandover[out]) priceHandover(out);
+}
+
+/// Keeps the choices that use every mesh axis, if there are any.
+void Pricing::barReplicated(PricedOp& priced) const {
+    const auto leavesAxisIdle = [&](const Choice& choice) {
+        for (std::size_t a = 0; a < m_mesh.axes.size(); ++a)
+            if (m_mesh.axes[a].size > 1 && choice.axis[a] == kIdle) return true;
+        return false;
+    };
+    std::vector<Choice> kept;
+    std::ranges::remove_copy_if(priced.choices, std::back_inserter(kept), leavesAxisIdle);
+    if (kept.empty()) return;
+    for (const Choice& choice : priced.choices)
+        if (leavesAxisIdle(choice))
+            priced.illegal.push_back(
+                {choice, "this cost model never computes a matrix product twice: every "
+                         "mesh axis must split it"});
+    priced.choices = std::move(kept);
 }
 
 NodePrice Pricing::priceOp(OpId id, const PricedOp& op, const Choice& choice, const OpView& view,

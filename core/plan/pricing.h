@@ -95,6 +95,7 @@ public:
 private:
     void findHandovers();
     void priceClass(ClassId id);
+    void barReplicated(PricedOp& priced) const;
     NodePrice priceOp(OpId id, const PricedOp& op, const Choice& choice, const OpView& view,
                       const OpWork& work) const;
     NodePrice priceParameter(OpId id, const Choice& choice) const;
