@@ -96,8 +96,7 @@ ComponentDrawing drawPart(const RankedComponent& component, Index maxSpan, Gaps 
     LayerGraph graph(component, maxSpan);
     reduceCrossings(graph, stop);
     const std::vector<double> x = placeHorizontally(graph, gaps.node, stop);
-    throwIfStopped(stop);
-    return drawComponent(component, graph, x, gaps);
+    return drawComponent(component, graph, x, gaps, stop);
 }
 
 // Puts drawings beside each other. A few components form one row; many are wrapped into rows of a
@@ -122,7 +121,7 @@ public:
                 y += rowHeight + m_gaps.rank;
                 x = rowHeight = 0;
             }
-            copyInto(*part, std::move(placed), x, y);
+            copyInto(*part, placed, x, y);
             x += placed.width + 2 * m_gaps.node;
             rowHeight = std::max(rowHeight, placed.height);
         }
@@ -140,7 +139,7 @@ private:
         return std::max(widest, std::sqrt(1.6 * area));
     }
 
-    void copyInto(const Part& part, LayoutResult&& placed, double dx, double dy) {
+    void copyInto(const Part& part, LayoutResult& placed, double dx, double dy) {
         const auto moved = [&](LayoutPoint p) { return LayoutPoint{p.x + dx, p.y + dy}; };
         for (std::size_t i = 0; i < part.boxes.size(); ++i)
             m_result.centres[part.boxes[i]] = moved(placed.centres[i]);
@@ -160,6 +159,7 @@ LayoutResult topDownLayout(const LayoutInput& input, const std::stop_token& stop
     const auto boxes = static_cast<Index>(input.boxes.size());
     const std::vector<LayoutEdge> edges = acyclicEdges(boxes, input.edges);
     const std::vector<Index> rank = assignRanks(boxes, edges, stop);
+    throwIfStopped(stop);
     const std::vector<Part> parts = splitIntoParts(input, edges, rank);
     const Index maxSpan = greatestSpan(edges, rank);
     const Gaps gaps{input.rankGap, input.nodeGap};
@@ -170,6 +170,7 @@ LayoutResult topDownLayout(const LayoutInput& input, const std::stop_token& stop
     result.routes.resize(edges.size());
     Packer packer(result, gaps);
     for (const Part& part : parts) packer.add(part, drawPart(part.component, maxSpan, gaps, stop));
+    throwIfStopped(stop);
     packer.pack();
     for (Index e = 0; e < edges.size(); ++e) {
         const LayoutEdge given = input.edges[e];

@@ -80,6 +80,7 @@ private:
     }
 
     void keepIfBetter() {
+        throwIfStopped(m_stop);
         const std::uint64_t crossings = countCrossings(m_graph);
         if (crossings >= m_bestCrossings) return;
         m_bestCrossings = crossings;

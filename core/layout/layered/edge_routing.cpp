@@ -74,10 +74,11 @@ private:
 class Drawer {
 public:
     Drawer(const RankedComponent& component, const LayerGraph& graph, const std::vector<double>& x,
-           Gaps gaps)
-        : m_component(component), m_graph(graph), m_x(x), m_gaps(gaps) {
+           Gaps gaps, const std::stop_token& stop)
+        : m_component(component), m_graph(graph), m_x(x), m_gaps(gaps), m_stop(stop) {
         measureRanks();
         findSideTracks();
+        throwIfStopped(stop);
         findPorts();
     }
 
@@ -85,8 +86,10 @@ public:
         ComponentDrawing drawing;
         for (Index box = 0; box < m_component.boxes.size(); ++box)
             drawing.centres.push_back({m_x[box], centreY(box)});
-        for (Index e = 0; e < m_component.edges.size(); ++e)
+        for (Index e = 0; e < m_component.edges.size(); ++e) {
+            if (e % 1024 == 0) throwIfStopped(m_stop);
             drawing.routes.push_back({curve(e), isLong(e)});
+        }
         return drawing;
     }
 
@@ -211,6 +214,7 @@ private:
     const LayerGraph& m_graph;
     const std::vector<double>& m_x;
     Gaps m_gaps;
+    const std::stop_token& m_stop;
     std::vector<double> m_top, m_bottom; // of each rank
     std::vector<double> m_track;         // x of the side channel of each long edge
     std::vector<double> m_sourcePort, m_targetPort;
@@ -219,8 +223,9 @@ private:
 } // namespace
 
 ComponentDrawing drawComponent(const RankedComponent& component, const LayerGraph& graph,
-                               const std::vector<double>& x, Gaps gaps) {
-    return Drawer(component, graph, x, gaps).run();
+                               const std::vector<double>& x, Gaps gaps,
+                               const std::stop_token& stop) {
+    return Drawer(component, graph, x, gaps, stop).run();
 }
 
 } // namespace shardlens::layered

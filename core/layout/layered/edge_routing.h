@@ -20,8 +20,10 @@ struct ComponentDrawing {
     std::vector<LayoutRoute> routes;  ///< one an edge of the component
 };
 
+/// Throws Cancelled.
 /// @param x centre of every node of the graph
 ComponentDrawing drawComponent(const RankedComponent& component, const LayerGraph& graph,
-                               const std::vector<double>& x, Gaps gaps);
+                               const std::vector<double>& x, Gaps gaps,
+                               const std::stop_token& stop);
 
 } // namespace shardlens::layered

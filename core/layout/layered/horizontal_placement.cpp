@@ -131,9 +131,11 @@ public:
         std::iota(m_sink.begin(), m_sink.end(), 0u);
     }
 
-    std::vector<double> run() {
+    std::vector<double> run(const std::stop_token& stop) {
         align();
+        throwIfStopped(stop);
         placeBlocks();
+        throwIfStopped(stop);
         shiftClasses();
         if (m_rightmost)
             for (double& x : m_x) x = -x;
@@ -354,7 +356,7 @@ std::vector<double> placeHorizontally(const LayerGraph& graph, double nodeGap,
     std::array<std::vector<double>, 4> passes;
     for (std::size_t i = 0; i < passes.size(); ++i) {
         throwIfStopped(stop);
-        passes[i] = Pass(graph, precedence, nodeGap, i >= 2, i % 2 == 1).run();
+        passes[i] = Pass(graph, precedence, nodeGap, i >= 2, i % 2 == 1).run(stop);
     }
     alignToNarrowest(graph, passes);
     std::vector<double> x(graph.nodeCount());

@@ -100,7 +100,7 @@ private slots:
         LayoutInput input;
         input.boxes = {{10, 10}};
         input.edges = {{0, 7}};
-        QVERIFY_EXCEPTION_THROWN(graphvizLayout(input), InputError);
+        QVERIFY_THROWS_EXCEPTION(InputError, graphvizLayout(input));
     }
 
     void crossesNotMuchLessThanOurs_data() {

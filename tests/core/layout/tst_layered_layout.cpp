@@ -269,17 +269,17 @@ private slots:
     void stopsAtOnce() {
         std::stop_source stop;
         stop.request_stop();
-        QVERIFY_EXCEPTION_THROWN(layeredLayout(transformer(2).input, stop.get_token()), Cancelled);
+        QVERIFY_THROWS_EXCEPTION(Cancelled, layeredLayout(transformer(2).input, stop.get_token()));
     }
 
     void stopsInTheMiddle() {
-        const LayoutInput input = randomLocal(100000, 150000, 40, 7);
+        const LayoutInput input = randomLocal(50000, 75000, 40, 7);
         std::stop_source stop;
         const std::jthread other([&] {
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
             stop.request_stop();
         });
-        QVERIFY_EXCEPTION_THROWN(layeredLayout(input, stop.get_token()), Cancelled);
+        QVERIFY_THROWS_EXCEPTION(Cancelled, layeredLayout(input, stop.get_token()));
     }
 
     void refusesBadInput_data() {
@@ -300,7 +300,7 @@ private slots:
         input.boxes = {{width, 10}};
         input.edges = {{0, static_cast<std::uint32_t>(to)}};
         input.nodeGap = gap;
-        QVERIFY_EXCEPTION_THROWN(layeredLayout(input), InputError);
+        QVERIFY_THROWS_EXCEPTION(InputError, layeredLayout(input));
     }
 
     void ranksAlongLongestPaths() {

@@ -80,8 +80,8 @@ private slots:
     }
     void refusesBadJson() {
         QFETCH(QString, text);
-        QVERIFY_EXCEPTION_THROWN(layoutInputFromJson(text.toStdString()), InputError);
-        QVERIFY_EXCEPTION_THROWN(layoutResultFromJson(text.toStdString()), InputError);
+        QVERIFY_THROWS_EXCEPTION(InputError, layoutInputFromJson(text.toStdString()));
+        QVERIFY_THROWS_EXCEPTION(InputError, layoutResultFromJson(text.toStdString()));
     }
 
     void answers() {
@@ -170,7 +170,7 @@ private slots:
             stop.request_stop();
         });
         const HelperLayouter helper(LAYOUT_HELPER, {"--sleep"}, patient);
-        QVERIFY_EXCEPTION_THROWN(helper.layout(transformer(1).input, stop.get_token()), Cancelled);
+        QVERIFY_THROWS_EXCEPTION(Cancelled, helper.layout(transformer(1).input, stop.get_token()));
     }
 
     void worksInABackgroundThread() {
@@ -185,8 +185,8 @@ private slots:
     void refusesBadInput() {
         LayoutInput input;
         input.edges = {{0, 1}};
-        QVERIFY_EXCEPTION_THROWN(HelperLayouter(LAYOUT_HELPER, {}, patient).layout(input),
-                                 InputError);
+        QVERIFY_THROWS_EXCEPTION(InputError,
+                                 HelperLayouter(LAYOUT_HELPER, {}, patient).layout(input));
     }
 
 private:

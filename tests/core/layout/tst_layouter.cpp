@@ -66,7 +66,7 @@ private slots:
         stop.request_stop();
         LayouterOptions options;
         options.stop = stop.get_token();
-        QVERIFY_EXCEPTION_THROWN(layoutBoxes(chainOf(3), options), Cancelled);
+        QVERIFY_THROWS_EXCEPTION(Cancelled, layoutBoxes(chainOf(3), options));
     }
 
     void hashesEverythingThatMatters() {
