@@ -11,14 +11,12 @@
 namespace shardlens::solve {
 namespace {
 
-/// Additions below which no other way to unfold is looked at; a few milliseconds.
-constexpr double kCheap = 1 << 25;
-/// What a variable costs beside its additions (allocation, copies, decoding), in additions.
-constexpr double kPerVariable = 2e5;
+/// What a variable costs beside its additions (allocation, copies, decoding), in additions: a part,
+/// and another for each pair of choices.
+constexpr double kPerVariable = 2e4, kPerPair = 10;
+constexpr double kMostVariables = 200'000; ///< beyond which runs are not unfolded further
 /// All tables together may have this many times the entries allowed for one.
 constexpr double kAllTables = 2;
-/// Variables up to which unfolding everything is tried before a run is called too wide.
-constexpr std::size_t kMostVariables = 200'000;
 
 Scope distinct(const Scope& scope) {
     Scope out;
@@ -28,9 +26,15 @@ Scope distinct(const Scope& scope) {
     return out;
 }
 
-std::size_t unfoldedVariables(const Problem& problem) {
-    std::size_t sum = 0;
-    for (NodeId id = 0; id < problem.nodes.size(); ++id) sum += problem.copies(id);
+/// Variables that another way to unfold has at least, given the segments of Unfold::Powers.
+double variablesOf(const Problem& problem, const Lowered& powers, Unfold unfold) {
+    double sum = 0;
+    for (const Lowered::Segment& segment : powers.segments) {
+        const std::size_t nodes = unfold == Unfold::Everything
+                                      ? problem.runs[segment.run].body.size()
+                                      : segment.before.size();
+        sum += double(segment.count * nodes);
+    }
     return sum;
 }
 
@@ -80,7 +84,7 @@ ExactSolver::Plan ExactSolver::planFor(Unfold unfold, std::span<const Spot> spot
     if (plan.root) kept.push_back(*plan.root);
     plan.order = eliminationOrder(plan.dims, plan.scopes, kept, {.table = m_maxTable}, monitor);
     count(plan.order.work, plan.order.largestTable, 0);
-    plan.work += kPerVariable * double(plan.dims.size());
+    for (const double d : plan.dims) plan.work += kPerVariable + kPerPair * d * d;
     plan.entries += plan.order.entries;
     plan.fits = plan.order.complete && plan.largest <= m_maxTable &&
                 plan.entries <= kAllTables * m_maxTable;
@@ -95,13 +99,16 @@ ExactSolver::ExactSolver(const Problem& problem, Choices& choices, std::size_t m
     std::vector<Spot> all(spots.begin(), spots.end());
     if (root) all.push_back(*root);
     Plan best = planFor(Unfold::Powers, all, root, monitor);
-    if ((!best.fits || best.work > kCheap) && !best.lowered.segments.empty()) {
-        for (const Unfold unfold : {Unfold::Chains, Unfold::Everything}) {
-            if (unfoldedVariables(problem) > kMostVariables) break;
-            Plan plan = planFor(unfold, all, root, monitor);
-            if (std::pair(!plan.fits, plan.work) < std::pair(!best.fits, best.work)) {
-                best = std::move(plan);
-            }
+    const Lowered powers = best.lowered;
+    for (const Unfold unfold : {Unfold::Chains, Unfold::Everything}) {
+        // a way that its number of variables alone makes worse need not be built
+        const double variables = variablesOf(problem, powers, unfold);
+        if (powers.segments.empty() || (best.fits && kPerVariable * variables > best.work))
+            continue;
+        if (variables > kMostVariables) continue;
+        Plan plan = planFor(unfold, all, root, monitor);
+        if (std::pair(!plan.fits, plan.work) < std::pair(!best.fits, best.work)) {
+            best = std::move(plan);
         }
     }
     m_fits = best.fits;

@@ -34,12 +34,8 @@ Moves::Moves(const Problem& problem, Assignment start)
 Moves::Change Moves::change(NodeId node, std::size_t copy, std::uint16_t choice) const {
     const std::uint16_t old = m_assignment.choice[node][copy];
     Change out;
-    const auto swap = [&](double before, double after) {
-        before == kInfinite ? void(--out.forbidden) : void(out.cost -= before);
-        after == kInfinite ? void(++out.forbidden) : void(out.cost += after);
-    };
     const Node& self = m_problem.nodes[node];
-    swap(self.cost[old], self.cost[choice]);
+    out.swap(self.cost[old], self.cost[choice]);
     if (!self.usage.empty()) out.usage = self.usage[choice] - self.usage[old];
     for (const Link& link : m_links[node]) {
         const Edge& edge = m_problem.edges[link.edge];
@@ -47,12 +43,12 @@ Moves::Change Moves::change(NodeId node, std::size_t copy, std::uint16_t choice)
         const Matrix& m = *edge.cost;
         forEachPartner(m_problem, edge, link.atU, copy, [&](std::size_t partner) {
             if (other == node && partner == copy) { // a self edge has two links
-                if (link.atU) swap(m.at(old, old), m.at(choice, choice));
+                if (link.atU) out.swap(m.at(old, old), m.at(choice, choice));
                 return;
             }
             const std::uint16_t there = m_assignment.choice[other][partner];
-            swap(link.atU ? m.at(old, there) : m.at(there, old),
-                 link.atU ? m.at(choice, there) : m.at(there, choice));
+            out.swap(link.atU ? m.at(old, there) : m.at(there, old),
+                     link.atU ? m.at(choice, there) : m.at(there, choice));
         });
     }
     return out;
@@ -122,42 +118,6 @@ Assignment mix(const Problem& problem, const Assignment& frugal, const Assignmen
         }
     }
     return std::move(best.assignment);
-}
-
-Assignment upgrade(const Problem& problem, Assignment start, Monitor& monitor) {
-    struct Candidate {
-        double ratio;
-        NodeId node;
-        std::size_t copy;
-        std::uint16_t choice;
-    };
-    Moves moves(problem, std::move(start));
-    constexpr int kMostRounds = 20;
-    for (int round = 0; round < kMostRounds; ++round) {
-        std::vector<Candidate> candidates;
-        for (NodeId id = 0; id < problem.nodes.size(); ++id) {
-            const auto choices = static_cast<std::uint16_t>(problem.nodes[id].cost.size());
-            for (std::size_t copy = 0; copy < problem.copies(id); ++copy) {
-                monitor.tick(choices * std::size_t{16});
-                for (std::uint16_t c = 0; c < choices; ++c) {
-                    const auto delta = moves.change(id, copy, c);
-                    if (delta.forbidden > 0 || delta.cost >= 0) continue;
-                    if (moves.usage() + delta.usage > problem.limit) continue;
-                    candidates.push_back(
-                        {delta.usage > 0 ? delta.cost / delta.usage : -kInfinite, id, copy, c});
-                }
-            }
-        }
-        if (candidates.empty()) break;
-        std::ranges::stable_sort(candidates, {}, &Candidate::ratio);
-        for (const Candidate& candidate : candidates) { // others may have changed it meanwhile
-            const auto delta = moves.change(candidate.node, candidate.copy, candidate.choice);
-            if (delta.forbidden > 0 || delta.cost >= 0) continue;
-            if (moves.usage() + delta.usage > problem.limit) continue;
-            moves.set(candidate.node, candidate.copy, candidate.choice);
-        }
-    }
-    return moves.assignment();
 }
 
 } // namespace shardlens::solve

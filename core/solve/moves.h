@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An assignment that can be changed one copy of one node at a time, with cost and usage kept up to
-// date, and the primal search under a limit that builds on it: mixing a cheap assignment into a
-// frugal one along the runs, and upgrading single copies while the limit holds.
+// date, and a first use of it: mixing a cheap assignment into a frugal one along the runs while a
+// limit holds.
 #pragma once
 
 #include "core/solve/problem.h"
@@ -22,6 +22,18 @@ public:
     struct Change {
         double cost = 0, usage = 0;
         int forbidden = 0; ///< change in the number of forbidden choices and pairs
+
+        /// Takes one cost out and another in.
+        void swap(double before, double after) {
+            before == kInfinite ? void(--forbidden) : void(cost -= before);
+            after == kInfinite ? void(++forbidden) : void(cost += after);
+        }
+        Change& operator+=(const Change& other) {
+            cost += other.cost;
+            usage += other.usage;
+            forbidden += other.forbidden;
+            return *this;
+        }
     };
     Change change(NodeId node, std::size_t copy, std::uint16_t choice) const;
     void set(NodeId node, std::size_t copy, std::uint16_t choice);
@@ -42,8 +54,5 @@ private:
 /// up to a cut from one, the rest from the other. Never worse than `frugal`.
 Assignment mix(const Problem& problem, const Assignment& frugal, const Assignment& cheap,
                Monitor& monitor);
-
-/// Changes single copies for the better while the limit holds, best ratio of cost to usage first.
-Assignment upgrade(const Problem& problem, Assignment start, Monitor& monitor);
 
 } // namespace shardlens::solve

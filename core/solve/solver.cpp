@@ -44,7 +44,8 @@ void search(const Problem& problem, const Options& options, Solution& solution, 
     solution.bound = unlimited.bound;
     if (unlimited.cost < kInfinite && unlimited.usage > problem.limit) {
         solution.statistics.method += ", the limit by Lagrangian prices";
-        solveWithLimit(problem, options, solver, free, solution, monitor);
+        Point over{std::move(unlimited.assignment), unlimited.cost, unlimited.usage};
+        solveWithLimit(problem, options, solver, std::move(over), solution, monitor);
         return;
     }
     solution.assignment = std::move(unlimited.assignment);

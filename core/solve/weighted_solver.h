@@ -15,10 +15,15 @@ public:
     /// @param target  relative gap at which the wide solver may stop
     WideSolver::Answer solve(const Weights& weights, double target, Monitor& monitor);
 
+    /// Priced min-marginals of plain nodes: [node][choice]. Only where exact.
+    std::vector<std::vector<double>> marginals(const Weights& weights, Monitor& monitor);
+
+    double work() const { return m_exact ? m_exact->work() : 0; } ///< additions of an exact solve
     bool exact() const { return m_exact && m_exact->fits(); }
     void describe(Statistics& statistics) const;
 
 private:
+    const Problem& m_problem;
     Choices m_choices;
     std::optional<ExactSolver> m_exact;
     std::optional<WideSolver> m_wide;
