@@ -97,6 +97,10 @@ struct Plan {
     double solveMilliseconds = 0;
     std::string method;
     double memoryPrice = 0;       ///< seconds a byte, 0 when memory does not bind
+    /// False when nobody set a limit and no plan at all fits the device: the plan is then the
+    /// fastest one without a limit, and `notes` says how much memory the leanest would need.
+    bool fitsMemory = true;
+    std::vector<std::string> notes; ///< for people, one sentence each
     std::vector<bool> pinned;     ///< by OpId
 };
 

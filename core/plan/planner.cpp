@@ -52,35 +52,32 @@ double leastMemory(const PlanContext& context, const FixedChoices& fixed,
     return solve::solve(problem, solverOptions(options, 1)).cost;
 }
 
-/// Says that no plan fits, and which single pin would have to go if that is enough.
+std::string tooBig(const PlanContext& context, double least) {
+    return fmt::format("no plan fits into {:.2f} GiB a device: the least is {:.2f} GiB",
+                       context.memoryLimitBytes / kGiB, least / kGiB);
+}
+
+/// Says that no plan fits, and which pin would have to go if that is enough.
 [[noreturn]] void throwNoFit(const PlanContext& context, const FixedChoices& fixed,
                              const PlannerOptions& options) {
     const double workspace = context.cost->workspaceBytes();
-    const double least = leastMemory(context, fixed, options) + workspace;
-    const std::string problem =
-        fmt::format("no plan fits into {:.2f} GiB a device: the least is {:.2f} GiB",
-                    context.memoryLimitBytes / kGiB, least / kGiB);
     const std::vector<Pin>& pins = context.request.pins;
-    std::string relaxation;
-    for (std::size_t p = 0; p < pins.size() && relaxation.empty(); ++p) {
-        std::vector<Pin> others = pins;
-        others.erase(others.begin() + static_cast<std::ptrdiff_t>(p));
-        const double without =
-            leastMemory(context, fixedChoices(context, others), options) + workspace;
-        if (without <= context.memoryLimitBytes)
-            relaxation = fmt::format("without the pin '{}' it would fit", toString(pins[p]));
+    const auto fits = [&](const FixedChoices& choices) {
+        return leastMemory(context, choices, options) + workspace <= context.memoryLimitBytes;
+    };
+    std::string hint = "use more devices, a smaller batch or sequence, or a higher limit";
+    if (!pins.empty() && fits(FixedChoices(fixed.size(), -1))) {
+        hint = "several of the pins would have to go";
+        for (std::size_t p = 0; p < pins.size(); ++p) {
+            std::vector<Pin> others = pins;
+            others.erase(others.begin() + static_cast<std::ptrdiff_t>(p));
+            if (!fits(fixedChoices(context, others))) continue;
+            hint = fmt::format("without the pin '{}' it would fit", toString(pins[p]));
+            break;
+        }
     }
-    if (relaxation.empty() && !pins.empty()) {
-        std::vector<std::string> names;
-        const double without =
-            leastMemory(context, FixedChoices(fixed.size(), -1), options) + workspace;
-        if (without <= context.memoryLimitBytes)
-            relaxation = "several of the pins would have to go";
-    }
-    throw PlanError(problem, "memory limit",
-                    relaxation.empty()
-                        ? "use more devices, a smaller batch or sequence, or a higher limit"
-                        : relaxation);
+    throw PlanError(tooBig(context, leastMemory(context, fixed, options) + workspace),
+                    "memory limit", hint);
 }
 
 } // namespace

@@ -111,6 +111,8 @@ std::string toJson(const Plan& plan) {
               {"memory_limit_bytes", std::isfinite(context.memoryLimitBytes)
                                          ? Json(context.memoryLimitBytes)
                                          : Json(nullptr)},
+              {"fits_memory", plan.fitsMemory},
+              {"notes", plan.notes},
               {"model_flops", plan.totals.modelFlops},
               {"build_ms", plan.buildMilliseconds},
               {"solve_ms", plan.solveMilliseconds},
@@ -214,6 +216,7 @@ std::string collectivesText(const Plan& plan) {
 
 std::string toText(const Plan& plan) {
     std::string text = totalsText(plan);
+    for (const std::string& note : plan.notes) text += fmt::format("  note     {}\n", note);
     text += "\nCollectives\n" + collectivesText(plan);
     text += "\nChoices\n" + choicesText(plan);
     for (const std::string& warning : plan.context->graph->warnings)

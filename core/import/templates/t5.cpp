@@ -105,10 +105,11 @@ TensorId t5Layer(Builder& build, const T5& model, Stack& stack, std::int64_t lay
     const std::string block = fmt::format("{}.block.{}.layer.", stack.path, layer);
     int part = 0;
     std::string path = fmt::format("{}{}", block, part++);
-    TensorId normed = build.rmsNorm(path + ".layer_norm", x);
+    // All layers share the first one's bias: it comes before the layer, so that layers are alike.
     if (stack.bias == kNoTensor)
         stack.bias =
             positionBias(build, model, stack.path, path + ".SelfAttention", build.shapeOf(x)[1]);
+    TensorId normed = build.rmsNorm(path + ".layer_norm", x);
     x = residual(
         build, model, path, x,
         attend(build, model, path + ".SelfAttention", normed, normed, stack.decoder, stack.bias));
