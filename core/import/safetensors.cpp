@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 namespace shardlens {
 
@@ -229,8 +230,8 @@ SafetensorsHeader parseSafetensorsHeader(std::span<const std::byte> head, std::u
     const std::string_view text(reinterpret_cast<const char*>(json.data()), json.size());
     SafetensorsHeader header = HeaderReader(where).read(text);
     header.headerBytes = length;
-    std::ranges::stable_sort(header.tensors, {}, [](const SafetensorsEntry& entry) {
-        return std::pair(entry.begin, entry.end);
+    std::ranges::sort(header.tensors, {}, [](const SafetensorsEntry& entry) {
+        return std::tuple(entry.begin, entry.end, std::string_view(entry.name));
     });
     checkTiling(header, fileSize - kLengthBytes - length, where);
     return header;
