@@ -8,7 +8,7 @@
 namespace shardlens::solve {
 
 BucketTree::BucketTree(std::vector<std::uint32_t> dims, std::vector<Scope> factors,
-                       const std::vector<Var>& order)
+                       const std::vector<Var>& order, Monitor& monitor)
     : m_dims(std::move(dims)), m_factors(factors.size()), m_buckets(order.size()),
       m_position(m_dims.size(), kNone) {
     for (std::size_t b = 0; b < order.size(); ++b) {
@@ -35,6 +35,7 @@ BucketTree::BucketTree(std::vector<std::uint32_t> dims, std::vector<Scope> facto
     };
     for (std::size_t f = 0; f < m_factors; ++f) give(f);
     for (std::size_t b = 0; b < m_buckets.size(); ++b) {
+        monitor.tick(10'000);
         Bucket& bucket = m_buckets[b];
         std::vector<const Table*> tables;
         std::vector<Scope> scopes;

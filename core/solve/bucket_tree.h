@@ -18,7 +18,7 @@ class BucketTree {
 public:
     /// @param order variables to eliminate; the others are kept
     BucketTree(std::vector<std::uint32_t> dims, std::vector<Scope> factors,
-               const std::vector<Var>& order);
+               const std::vector<Var>& order, Monitor& monitor);
 
     Dims dims() const { return m_dims; }
     const Scope& factorScope(std::size_t factor) const { return m_tables[factor].scope; }

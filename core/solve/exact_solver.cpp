@@ -117,7 +117,8 @@ ExactSolver::ExactSolver(const Problem& problem, Choices& choices, std::size_t m
     m_order = std::move(best.order);
     m_transfers = std::move(best.transfers);
     m_root = best.root;
-    if (m_fits) m_tree.emplace(std::move(best.dims), std::move(best.scopes), m_order.order);
+    if (m_fits)
+        m_tree.emplace(std::move(best.dims), std::move(best.scopes), m_order.order, monitor);
 }
 
 void ExactSolver::describe(Statistics& statistics) const {

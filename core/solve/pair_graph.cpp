@@ -194,6 +194,7 @@ bool PairGraph::improveForest(std::vector<std::uint32_t>& value, double forbidde
     const auto cap = [&](double cost) { return std::min(cost, forbidden); };
     std::vector<std::vector<double>> sum(m_dims.size());
     for (const Var v : order) {
+        monitor.tick(std::size_t{m_dims[v]} * (16 + 4 * m_links[v].size()));
         for (const double cost : m_unary[v]) sum[v].push_back(cap(cost));
         for (const Link& link : m_links[v]) {
             if (inside[link.to]) continue;

@@ -28,7 +28,8 @@ public:
 
     /// Cost of an assignment; infinite if it has a forbidden value or pair.
     double cost(const std::vector<std::uint32_t>& value) const;
-    /// Re-optimises random induced forests until `patience` of them in a row bring nothing.
+    /// Re-optimises random induced forests until `patience` of them in a row bring nothing. When
+    /// stopped, `value` is the best so far.
     void improve(std::vector<std::uint32_t>& value, int patience, Monitor& monitor);
 
     /// Takes the messages of a graph of the same shape with other costs.

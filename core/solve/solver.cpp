@@ -26,13 +26,26 @@ void accept(const Problem& problem, const WideSolver::Answer& answer, bool exact
     if (exact && apart <= kRounding * std::abs(value.cost)) solution.bound = value.cost;
 }
 
+void acceptPreview(const Problem& problem, const WideSolver::Answer& answer, Solution& solution) {
+    Solution preview;
+    accept(problem, answer, false, preview);
+    solution.bound = preview.bound;
+    if (preview.usage > problem.limit) return;
+    solution.assignment = std::move(preview.assignment);
+    solution.cost = preview.cost;
+    solution.usage = preview.usage;
+}
+
 void search(const Problem& problem, const Options& options, Solution& solution, Monitor& monitor) {
-    monitor.report("elimination", solution.cost, solution.bound);
+    monitor.report("preparation", solution.cost, solution.bound);
     WeightedSolver solver(problem, options, monitor);
     solver.describe(solution.statistics);
     solution.statistics.method =
         solver.exact() ? "exact elimination" : "message passing and forest search";
-    const WideSolver::Answer free = solver.solve(costWeights(problem), 0, monitor);
+    const Weights weights = costWeights(problem);
+    acceptPreview(problem, solver.preview(weights, monitor), solution);
+    monitor.report("elimination", solution.cost, solution.bound);
+    const WideSolver::Answer free = solver.solve(weights, 0, monitor);
     if (free.bound == kInfinite) {
         solution.status = Status::Infeasible;
         solution.bound = kInfinite;

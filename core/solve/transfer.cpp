@@ -44,7 +44,7 @@ Transfer::Transfer(const Choices& choices, Block block, Monitor& monitor)
     if (m_entries > 1e15) return; // never computed: see lower()
     m_states = jointSize(m_dims, m_block.carried);
     m_shared = static_cast<std::size_t>(m_entries) / (m_states * m_states);
-    m_tree.emplace(m_dims, std::move(scopes), m_order.order);
+    m_tree.emplace(m_dims, std::move(scopes), m_order.order, monitor);
 }
 
 void Transfer::compute(Choices& choices, const Weights& weights, Monitor& monitor) {

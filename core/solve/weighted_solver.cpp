@@ -22,6 +22,12 @@ WideSolver::Answer WeightedSolver::solve(const Weights& weights, double target, 
     return {value - weights.rounding, m_exact->decode()};
 }
 
+WideSolver::Answer WeightedSolver::preview(const Weights& weights, Monitor& monitor) {
+    constexpr double kLongWork = 3e9; // a second or more
+    if (!exact() || m_exact->work() < kLongWork) return {};
+    return WideSolver(m_problem, m_choices, monitor).solve(weights, 0, monitor);
+}
+
 std::vector<std::vector<double>> WeightedSolver::marginals(const Weights& weights,
                                                            Monitor& monitor) {
     m_exact->solve(weights, monitor);

@@ -19,6 +19,8 @@ public:
     std::vector<std::vector<double>> marginals(const Weights& weights, Monitor& monitor);
 
     double work() const { return m_exact ? m_exact->work() : 0; } ///< additions of an exact solve
+    /// Where one exact solve takes long: a certified answer that comes first. Empty otherwise.
+    WideSolver::Answer preview(const Weights& weights, Monitor& monitor);
     bool exact() const { return m_exact && m_exact->fits(); }
     void describe(Statistics& statistics) const;
 

@@ -11,6 +11,7 @@ namespace shardlens::solve {
 namespace {
 
 constexpr int kPassesPerRound = 20; ///< message passes between two rounds of primal search
+constexpr int kFirstPasses = 3;     ///< before the first, so that there is an assignment soon
 constexpr int kMostRounds = 40;
 constexpr int kPatience = 12;     ///< forests without improvement in a round
 constexpr double kStalled = 1e-5; ///< relative progress of the bound a round, below: stop
@@ -34,7 +35,7 @@ WideSolver::WideSolver(const Problem& problem, Choices& choices, Monitor& monito
         m_core.push_back(v);
         m_coreDims.push_back(dims[v]);
     }
-    m_tree.emplace(std::move(dims), std::move(scopes), m_order.order);
+    m_tree.emplace(std::move(dims), std::move(scopes), m_order.order, monitor);
 }
 
 void WideSolver::describe(Statistics& statistics) const {
@@ -97,27 +98,26 @@ WideSolver::Answer WideSolver::solve(const Weights& weights, double target, Moni
     double least = kInfinite, before = -kInfinite;
     try {
         for (int round = 0; round < kMostRounds; ++round) {
-            for (int i = 0; i < kPassesPerRound; ++i) {
+            const int passes = round == 0 ? kFirstPasses : kPassesPerRound;
+            for (int i = 0; i < passes; ++i) {
                 const double bound = core.improveBound(monitor) + constant - margin;
                 answer.bound = std::max(answer.bound, bound);
                 if (answer.bound == kInfinite) return answer;
             }
             std::vector<std::uint32_t> value = core.round();
-            for (std::vector<std::uint32_t>* start : {&value, &best}) {
-                if (start->empty()) continue;
-                core.improve(*start, kPatience, monitor);
-                const double cost = core.cost(*start) + constant;
-                if (best.empty() || cost < least) {
-                    least = cost;
-                    best = *start;
-                }
-            }
+            if (best.empty()) best = value;
+            core.improve(best, kPatience, monitor); // keeps it whole when stopped
+            core.improve(value, kPatience, monitor);
+            if (core.cost(value) < core.cost(best)) best = std::move(value);
+            least = core.cost(best) + constant;
             monitor.report("message passing", least, answer.bound);
             if (least - answer.bound <= std::max(target * std::abs(least), 2 * margin)) break;
-            if (answer.bound - before <= kStalled * std::abs(answer.bound)) break;
+            if (round > 0 && answer.bound - before <= kStalled * std::abs(answer.bound)) break;
             before = answer.bound;
         }
     } catch (const Cancelled&) {
+        if (best.empty()) throw;
+        least = core.cost(best) + constant;
         if (least == kInfinite) throw;
     }
     if (least < kInfinite) answer.assignment = decode(best);

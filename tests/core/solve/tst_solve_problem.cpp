@@ -224,7 +224,7 @@ void TestSolveProblem::reportsProgress() {
     options.progress = [&](const Progress& progress) { seen.push_back(progress); };
     const Solution solution = solve(problem, options);
     QVERIFY(seen.size() >= 3);
-    QCOMPARE(seen.front().stage, std::string("elimination"));
+    QCOMPARE(seen.front().stage, std::string("preparation"));
     QCOMPARE(seen.back().stage, std::string("done"));
     QCOMPARE(seen.back().incumbent, solution.cost);
     for (std::size_t i = 1; i < seen.size(); ++i) {
