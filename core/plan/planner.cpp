@@ -91,14 +91,25 @@ Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& 
 
     const double quantum = context->cost->quantum();
     const auto solveStart = Clock::now();
-    const solve::Solution solution =
-        solve::solve(builder.problem(), solverOptions(options, quantum));
+    solve::Solution solution = solve::solve(builder.problem(), solverOptions(options, quantum));
+    const bool fits = solution.status != solve::Status::Infeasible;
+    if (!fits && !context->request.memoryLimitBytes) {
+        builder.problem().limit = solve::kInfinite;
+        solution = solve::solve(builder.problem(), solverOptions(options, quantum));
+    }
     const double solveMilliseconds = millisecondsSince(solveStart);
     if (solution.status == solve::Status::Cancelled || options.stop.stop_requested())
         throw Cancelled();
     if (solution.status == solve::Status::Infeasible) throwNoFit(*context, fixed, options);
 
     Plan plan = evaluate(context, builder.decisions(solution.assignment));
+    if (!fits) {
+        plan.fitsMemory = false;
+        const double least =
+            leastMemory(*context, fixed, options) + context->cost->workspaceBytes();
+        plan.notes.push_back(tooBig(*context, least) +
+                             "; shown is the fastest plan without a limit.");
+    }
     plan.madeBy = context->request.pins.empty() ? "optimum" : "optimum under pins";
     plan.bound = solution.bound * quantum;
     plan.gap = solution.gap();
