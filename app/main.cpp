@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
     app::addInfo(cli, action);
     app::addPlan(cli, action);
     app::addClusters(cli, action);
+    app::addLayoutHelper(cli, action);
 
     try {
         cli.parse(argc, argv);

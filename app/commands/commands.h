@@ -23,6 +23,8 @@ using Action = std::function<int()>;
 void addInfo(CLI::App& app, Action& action);
 void addPlan(CLI::App& app, Action& action);
 void addClusters(CLI::App& app, Action& action);
+/// A hidden flag: the program as the helper of core/layout, one layout a line from stdin to stdout.
+void addLayoutHelper(CLI::App& app, Action& action);
 void addScreenshot(CLI::App& app, Arguments arguments, Action& action);
 
 /// Opens the window on `file` (may be empty). Without a display prints the plan report instead.

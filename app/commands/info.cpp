@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shardlens info MODEL`: what a model file holds, before any planning.
 #include "app/commands/commands.h"
-#include "app/options.h"
+#include "app/model_file.h"
 #include "core/plan/model_summary.h"
 
 #include <fmt/format.h>
@@ -14,12 +14,12 @@ namespace {
 
 struct InfoOptions {
     std::string model;
-    PlanRequest request;
+    RequestOptions request;
     bool json = false;
 };
 
 int info(const InfoOptions& options) {
-    const auto summary = summarise(loadModel(options.model, importOptions(options.request)));
+    const auto summary = summarise(openModelFile(options.model, options.request).bundle);
     fmt::print("{}", options.json ? toJson(summary) + "\n" : toText(summary));
     return 0;
 }
@@ -29,7 +29,8 @@ int info(const InfoOptions& options) {
 void addInfo(CLI::App& app, Action& action) {
     auto* command = app.add_subcommand("info", "Say what a model file holds");
     const auto options = std::make_shared<InfoOptions>();
-    command->add_option("MODEL", options->model, "Model file of any supported kind")->required();
+    command->add_option("MODEL", options->model, "Model file of any supported kind, or a session")
+        ->required();
     addWorkloadOptions(*command, options->request);
     command->add_flag("--json", options->json, "Write JSON");
     command->callback([options, &action] { action = [options] { return info(*options); }; });

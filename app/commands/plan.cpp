@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shardlens plan MODEL`: the best plan of a model on a cluster, as a report or as JSON.
 #include "app/commands/commands.h"
-#include "app/options.h"
-#include "core/plan/model_bundle.h"
+#include "app/model_file.h"
 #include "core/plan/planner.h"
 
 #include <fmt/format.h>
@@ -15,14 +14,13 @@ namespace {
 
 struct PlanOptions {
     std::string model;
-    PlanRequest request;
+    RequestOptions request;
     bool json = false;
 };
 
 int plan(const PlanOptions& options) {
-    const ModelBundle bundle = loadModel(options.model, importOptions(options.request));
-    const auto context = makeContext(bundle.graph, bundle.folding, options.request);
-    const Plan best = optimise(context);
+    const ModelFile file = openModelFile(options.model, options.request);
+    const Plan best = optimise(makeContext(file.bundle.graph, file.bundle.folding, file.request));
     fmt::print("{}", options.json ? toJson(best) + "\n" : toText(best));
     return 0;
 }
@@ -32,7 +30,8 @@ int plan(const PlanOptions& options) {
 void addPlan(CLI::App& app, Action& action) {
     auto* command = app.add_subcommand("plan", "Find the best plan of a model on a cluster");
     const auto options = std::make_shared<PlanOptions>();
-    command->add_option("MODEL", options->model, "Model file of any supported kind")->required();
+    command->add_option("MODEL", options->model, "Model file of any supported kind, or a session")
+        ->required();
     addWorkloadOptions(*command, options->request);
     addPlanningOptions(*command, options->request);
     command->add_flag("--json", options->json, "Write the whole plan as JSON");

@@ -2,8 +2,8 @@
 // `shardlens [FILE]`: the window, or, where there is no display, the plan report in its place.
 #include "app/application.h"
 #include "app/commands/commands.h"
+#include "app/model_file.h"
 #include "core/error.h"
-#include "core/plan/model_bundle.h"
 #include "core/plan/planner.h"
 
 #include <fmt/format.h>
@@ -22,9 +22,9 @@ int printReport(const std::string& file) {
                "shardlens: there is no display to open a window on; "
                "this is the plan report of {}\n",
                file);
-    const PlanRequest request;
-    const ModelBundle bundle = loadModel(file, importOptions(request));
-    fmt::print("{}", toText(optimise(makeContext(bundle.graph, bundle.folding, request))));
+    const ModelFile model = openModelFile(file, {});
+    fmt::print("{}", toText(optimise(
+                         makeContext(model.bundle.graph, model.bundle.folding, model.request))));
     return 0;
 }
 

@@ -4,6 +4,8 @@
 
 #include "core/model/canonical.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace shardlens {
@@ -16,6 +18,13 @@ ImportOptions importOptions(const PlanRequest& request, std::stop_token stop) {
     options.training = request.mode == Mode::Train;
     options.stop = std::move(stop);
     return options;
+}
+
+std::string sizingOf(const PlanRequest& request) {
+    std::string text = fmt::format("{} {} {}", request.batch, request.sequence,
+                                   request.mode == Mode::Train ? "train" : "infer");
+    for (const auto& [name, value] : request.bindings) text += fmt::format(" {}={}", name, value);
+    return text;
 }
 
 ModelBundle loadModel(const std::filesystem::path& path, const ImportOptions& options) {

@@ -21,6 +21,9 @@ struct ModelBundle {
 /// How a request's workload sizes the model: batch, sequence, bindings, training or not.
 ImportOptions importOptions(const PlanRequest& request, std::stop_token stop = {});
 
+/// What of a request sizes the model, as text: requests with equal texts have equal graphs.
+std::string sizingOf(const PlanRequest& request);
+
 /// @throws InputError one clear sentence; Cancelled
 ModelBundle loadModel(const std::filesystem::path& path, const ImportOptions& options = {});
 
