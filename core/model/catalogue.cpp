@@ -155,6 +155,30 @@ std::vector<Row> sourceRows() {
 
 } // namespace catalogue
 
+namespace {
+
+/// The contracted length is the product of the factors no result carries: k of a matrix product,
+/// channels times window of a convolution. What may be cut of it is the reduction.
+void addContraction(OpWork& work, const FactorRule& rule) {
+    const auto inResult = [&](int f) {
+        return std::ranges::any_of(rule.results, [f](const std::vector<DimFactors>& dims) {
+            return std::ranges::any_of(dims, [f](const DimFactors& dim) {
+                return std::ranges::find(dim, f) != dim.end();
+            });
+        });
+    };
+    for (std::size_t f = 0; f < rule.factors.size(); ++f) {
+        const Factor& factor = rule.factors[f];
+        const bool summed =
+            factor.kind == FactorKind::Reduction || factor.kind == FactorKind::Replicate;
+        if (!summed || inResult(static_cast<int>(f))) continue;
+        work.reduceSize *= static_cast<double>(factor.size);
+        if (factor.kind == FactorKind::Reduction) work.reduceFactor = static_cast<int>(f);
+    }
+}
+
+} // namespace
+
 std::vector<TensorSpec> inferShapes(const OpView& view) {
     return catalogue::rowOf(view.op.kind).shape(view);
 }
@@ -177,13 +201,7 @@ OpWork forwardWork(const OpView& view, const FactorRule& rule) {
                                              std::accumulate(view.outputs.begin(),
                                                              view.outputs.end(), 0.0, addBytes),
                                              addBytes);
-    if (!row.contracted.empty()) {
-        for (std::size_t f = 0; f < rule.factors.size(); ++f)
-            if (rule.factors[f].name == row.contracted) {
-                work.reduceFactor = static_cast<int>(f);
-                work.reduceSize = static_cast<double>(rule.factors[f].size);
-            }
-    }
+    if (work.compute == ComputeClass::Contraction) addContraction(work, rule);
     return work;
 }
 

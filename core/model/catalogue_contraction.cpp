@@ -261,7 +261,7 @@ std::vector<Row> contractionRows() {
     };
     return {
         {OpKind::MatMul, matMulShape, matMulRule, ComputeClass::Contraction, matMulFlops, nullptr,
-         saveFactors, "k"},
+         saveFactors},
         {OpKind::Einsum, einsumShape, einsumRule, ComputeClass::Contraction, matMulFlops, nullptr,
          saveOperands},
         {OpKind::Attention, attentionShape, attentionRule, ComputeClass::Attention, attentionFlops,

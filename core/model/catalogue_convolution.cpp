@@ -204,9 +204,9 @@ std::vector<Row> convolutionRows() {
     };
     return {
         {OpKind::Conv, convShape, convRule, ComputeClass::Contraction, convFlops, nullptr,
-         saveImageAndKernel, "c"},
+         saveImageAndKernel},
         {OpKind::ConvTranspose, convTransposeShape, convTransposeRule, ComputeClass::Contraction,
-         convFlops, nullptr, saveImageAndKernel, "c"},
+         convFlops, nullptr, saveImageAndKernel},
         {OpKind::Pool, poolShape, poolRule, ComputeClass::Vector, nullptr, nullptr, savePooled},
         {OpKind::GlobalPool, globalPoolShape, globalPoolRule, ComputeClass::Vector, nullptr,
          nullptr, savePooled},

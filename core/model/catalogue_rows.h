@@ -23,7 +23,6 @@ struct Row {
     NumberFunction flops = nullptr; ///< nullptr: one per result element
     NumberFunction bytes = nullptr; ///< nullptr: operands + results
     SavedFunction saved = nullptr;  ///< nullptr: nothing
-    std::string_view contracted{};  ///< name of the factor a matrix product contracts
 };
 
 // --- helpers shared by the families -----------------------------------------------------------

@@ -56,6 +56,7 @@ private slots:
                             {{"equation", Text("ebch,ehf->ebcf")}});
         QCOMPARE(m.shape(), (Shape{4, 8, 16, 64}));
         QCOMPARE(m.work().flops, 2.0 * 4 * 8 * 16 * 32 * 64);
+        QCOMPARE(m.work().reduceSize, 32.0);
         const FactorRule rule = m.rule();
         for (const Factor& f : rule.factors)
             QCOMPARE(f.kind == FactorKind::Reduction, f.name == "h");
@@ -81,6 +82,7 @@ private slots:
         const Made m = make(OpKind::Conv, {{1, 3, 224, 224}, {64, 3, 7, 7}},
                             {{"strides", Ints{2, 2}}, {"pads", Ints{3, 3, 3, 3}}});
         QCOMPARE(m.shape(), (Shape{1, 64, 112, 112}));
+        QCOMPARE(m.work().reduceSize, 3.0 * 49); // K of the product it becomes
         QCOMPARE(m.work().flops, 2.0 * 64 * 3 * 49 * 112 * 112);
         const Made depthwise = make(OpKind::Conv, {{1, 32, 56, 56}, {32, 1, 3, 3}},
                                     {{"pads", Ints{1, 1, 1, 1}}, {"group", std::int64_t{32}}});
