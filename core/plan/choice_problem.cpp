@@ -146,9 +146,9 @@ void ProblemBuilder::addInnerEdges(OpId op) {
     for (std::size_t r = 0; r < graph.op(op).outputs.size(); ++r) {
         const TensorId out = graph.op(op).outputs[r];
         if (!m_pricing.hasHandover(out)) continue;
-        const solve::MatrixPtr cost =
-            matrix(m_pricing.op(op).resultSides[r], m_pricing.handover(out).layouts,
-                   m_pricing.producerEdge(out, nullptr));
+        const solve::MatrixPtr cost = m_pricing.conversionMatrix(
+            m_pricing.op(op).resultSides[r], m_pricing.handover(out).layouts,
+            m_pricing.producerEdge(out, nullptr));
         if (cost)
             m_problem.edges.push_back({placeOf(op).node, placeOfHandover(out).node, cost,
                                        solve::At::Each, solve::At::Each, false});
@@ -183,14 +183,14 @@ ProblemBuilder::End ProblemBuilder::sourceEnd(TensorId tensor) const {
     return {place.node, solve::At::Last}; // only the last block of a run is read from outside
 }
 
-solve::MatrixPtr ProblemBuilder::readMatrix(TensorId tensor, const Graph::Use& use) {
+solve::MatrixPtr ProblemBuilder::readMatrix(TensorId tensor, const Graph::Use& use) const {
     const auto& layouts = m_pricing.op(use.op).operandLayouts[use.port];
     if (m_pricing.hasHandover(tensor))
-        return matrix(sidesOf(m_pricing.handover(tensor)), layouts,
-                      m_pricing.readerEdge(tensor, use));
+        return m_pricing.conversionMatrix(sidesOf(m_pricing.handover(tensor)), layouts,
+                                          m_pricing.readerEdge(tensor, use));
     const Tensor& t = m_pricing.graph().tensor(tensor);
-    return matrix(m_pricing.op(t.producer).resultSides[t.producerPort], layouts,
-                  m_pricing.producerEdge(tensor, &use));
+    return m_pricing.conversionMatrix(m_pricing.op(t.producer).resultSides[t.producerPort], layouts,
+                                      m_pricing.producerEdge(tensor, &use));
 }
 
 void ProblemBuilder::addReads() {
@@ -249,29 +249,6 @@ void ProblemBuilder::addRepeatedRead(const Segment& segment, std::size_t local,
     const End end = sourceEnd(entry);
     if (entryCost)
         m_problem.edges.push_back({end.node, node, entryCost, end.at, solve::At::First, false});
-}
-
-/// nullptr when every entry is zero.
-solve::MatrixPtr ProblemBuilder::matrix(std::span<const ProducerSide> from,
-                                        std::span<const Layout> to, const EdgeTraits& traits) {
-    MatrixKey key{{from.begin(), from.end()}, {to.begin(), to.end()}, traits};
-    if (const auto at = m_matrices.find(key); at != m_matrices.end()) return at->second;
-    // Few of the layouts differ: price each pair of distinct ones once.
-    const double quantum = m_pricing.cost().quantum();
-    std::map<std::pair<ProducerSide, Layout>, double> priced;
-    auto result = std::make_shared<solve::Matrix>();
-    result->rows = static_cast<std::uint32_t>(from.size());
-    result->cols = static_cast<std::uint32_t>(to.size());
-    bool any = false;
-    for (const ProducerSide& side : from)
-        for (const Layout& layout : to) {
-            const auto [at, added] = priced.try_emplace({side, layout}, 0);
-            if (added)
-                at->second = std::round(m_pricing.convertTime(side, layout, traits) / quantum);
-            any |= at->second != 0;
-            result->values.push_back(at->second);
-        }
-    return m_matrices.emplace(std::move(key), any ? std::move(result) : nullptr).first->second;
 }
 
 // --- back ---------------------------------------------------------------------------------------

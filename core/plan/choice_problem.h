@@ -56,9 +56,7 @@ private:
     const Segment* segmentOf(OpId op) const;
     /// The node a reader of the tensor is joined to: its hand-over, else its producer.
     End sourceEnd(TensorId tensor) const;
-    solve::MatrixPtr readMatrix(TensorId tensor, const Graph::Use& use);
-    solve::MatrixPtr matrix(std::span<const ProducerSide> from, std::span<const Layout> to,
-                            const EdgeTraits& traits);
+    solve::MatrixPtr readMatrix(TensorId tensor, const Graph::Use& use) const;
 
     const Pricing& m_pricing;
     FixedChoices m_fixed;
@@ -67,8 +65,6 @@ private:
     std::vector<std::vector<std::size_t>> m_segmentAt; ///< [run][instance] -> segment
     std::vector<solve::NodeId> m_plainNode;            ///< by OpId, for ops outside runs
     std::vector<std::vector<solve::NodeId>> m_plainHandover;
-    using MatrixKey = std::tuple<std::vector<ProducerSide>, std::vector<Layout>, EdgeTraits>;
-    std::map<MatrixKey, solve::MatrixPtr> m_matrices;
 };
 
 } // namespace shardlens

@@ -28,6 +28,21 @@ ParameterBytes bytesFor(DType dtype, const ParameterBytes& mixed) {
     return mixed;
 }
 
+/// The distinct values of a list, and for each entry which of them it is.
+template <typename T>
+struct Distinct {
+    explicit Distinct(std::span<const T> list) : values(list.begin(), list.end()) {
+        std::ranges::sort(values);
+        values.erase(std::unique(values.begin(), values.end()), values.end());
+        for (const T& value : list)
+            index.push_back(
+                static_cast<std::size_t>(std::ranges::lower_bound(values, value) - values.begin()));
+    }
+
+    std::vector<T> values;
+    std::vector<std::size_t> index;
+};
+
 double axisSize(const Mesh& mesh, std::size_t axis) {
     return mesh.axes[axis].size;
 }
@@ -160,6 +175,34 @@ double Pricing::convertTime(const ProducerSide& from, const Layout& to,
     double sum = 0;
     for (const PhasedStep& step : convert(from, to, traits)) sum += step.time;
     return sum;
+}
+
+solve::MatrixPtr Pricing::conversionMatrix(std::span<const ProducerSide> from,
+                                           std::span<const Layout> to,
+                                           const EdgeTraits& traits) const {
+    MatrixKey key{{from.begin(), from.end()}, {to.begin(), to.end()}, traits};
+    {
+        const std::scoped_lock lock(m_matrixGuard);
+        if (const auto at = m_matrices.find(key); at != m_matrices.end()) return at->second;
+    }
+    // Few of the layouts differ: price each pair of distinct ones once.
+    const double quantum = m_cost->quantum();
+    const Distinct<ProducerSide> rows(from);
+    const Distinct<Layout> columns(to);
+    std::vector<double> priced;
+    for (const ProducerSide& side : rows.values)
+        for (const Layout& layout : columns.values)
+            priced.push_back(std::round(convertTime(side, layout, traits) / quantum));
+    auto result = std::make_shared<solve::Matrix>();
+    result->rows = static_cast<std::uint32_t>(from.size());
+    result->cols = static_cast<std::uint32_t>(to.size());
+    result->values.reserve(from.size() * to.size());
+    for (const std::size_t row : rows.index)
+        for (const std::size_t column : columns.index)
+            result->values.push_back(priced[row * columns.values.size() + column]);
+    const bool any = std::ranges::any_of(priced, [](double cost) { return cost != 0; });
+    const std::scoped_lock lock(m_matrixGuard);
+    return m_matrices.emplace(std::move(key), any ? std::move(result) : nullptr).first->second;
 }
 
 // --- ops ----------------------------------------------------------------------------------------

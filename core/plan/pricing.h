@@ -13,8 +13,12 @@
 #pragma once
 
 #include "core/plan/plan.h"
+#include "core/solve/problem.h"
 
+#include <map>
+#include <mutex>
 #include <span>
+#include <tuple>
 
 namespace shardlens {
 
@@ -92,6 +96,11 @@ public:
                                     const EdgeTraits& traits) const;
     double convertTime(const ProducerSide& from, const Layout& to, const EdgeTraits& traits) const;
 
+    /// The conversions of every pair, in quanta (rows: `from`, columns: `to`); nullptr when all are
+    /// free. Kept, so that problems which differ in pins share their matrices; thread-safe.
+    solve::MatrixPtr conversionMatrix(std::span<const ProducerSide> from,
+                                      std::span<const Layout> to, const EdgeTraits& traits) const;
+
 private:
     void findHandovers();
     void priceClass(ClassId id);
@@ -115,6 +124,10 @@ private:
     std::vector<SavedTensors> m_saved;                    ///< by class
     std::vector<PricedOp> m_ops;                          ///< by class
     std::vector<std::vector<PricedHandover>> m_handovers; ///< [class][result]
+
+    using MatrixKey = std::tuple<std::vector<ProducerSide>, std::vector<Layout>, EdgeTraits>;
+    mutable std::mutex m_matrixGuard;
+    mutable std::map<MatrixKey, solve::MatrixPtr> m_matrices;
 };
 
 } // namespace shardlens
