@@ -110,8 +110,9 @@ void BucketTree::decode(std::vector<std::uint32_t>& value) const {
                 }
                 step *= m_dims[v];
             }
+            const double* values = table.values.get() + offset;
             for (std::size_t c = 0; c < sum.size(); ++c) {
-                sum[c] += table.values[offset + c * along];
+                sum[c] += values[c * along];
             }
         }
         value[bucket.var] = static_cast<std::uint32_t>(std::ranges::min_element(sum) - sum.begin());
@@ -172,7 +173,8 @@ std::vector<double> BucketTree::marginal(Var var, Monitor& monitor) const {
     if (tables.empty()) return out;
     const Table own =
         project(m_dims, tables, sortedUnion(tables), [&](Var v) { return v == var; }, monitor);
-    for (std::size_t c = 0; c < out.size(); ++c) out[c] += own.values[c];
+    const double* values = own.values.get();
+    for (std::size_t c = 0; c < out.size(); ++c) out[c] += values[c];
     return out;
 }
 

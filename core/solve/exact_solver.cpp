@@ -203,7 +203,8 @@ Assignment ExactSolver::decodeRoot(std::uint32_t place) {
 std::vector<double> ExactSolver::rootMarginal() const {
     std::vector<double> out(m_tree->dims()[*m_root], m_tree->constant());
     for (const Table* table : m_tree->remaining()) {
-        for (std::size_t c = 0; c < out.size(); ++c) out[c] += table->values[c];
+        const double* values = table->values.get();
+        for (std::size_t c = 0; c < out.size(); ++c) out[c] += values[c];
     }
     return out;
 }

@@ -8,6 +8,7 @@
 #include "core/solve/monitor.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace shardlens::solve {
 namespace {
@@ -28,6 +29,12 @@ struct Move {
     double cost = 0, usage = 0;
     Step first, second;
     bool both = false;
+
+    /// By usage; the rest makes the order the same everywhere.
+    auto key() const {
+        return std::tuple(usage, cost, first.node, first.copy, first.choice, second.node,
+                          second.copy, second.choice);
+    }
 };
 
 class Exchange {
@@ -133,8 +140,8 @@ private:
         for (const Move& move : m_found) {
             if (move.cost < 0 && move.usage <= slack()) good.push_back(&move);
         }
-        std::ranges::stable_sort(good, {}, [](const Move* move) {
-            return move->usage > 0 ? move->cost / move->usage : -kInfinite;
+        std::ranges::sort(good, {}, [](const Move* move) {
+            return std::pair(move->usage > 0 ? move->cost / move->usage : -kInfinite, move);
         });
         bool any = false;
         for (const Move* move : good) any |= attempt(*move, nullptr);
@@ -143,7 +150,7 @@ private:
 
     /// The best pairs, until one holds.
     bool pairs() {
-        std::ranges::stable_sort(m_found, {}, &Move::usage);
+        std::ranges::sort(m_found, {}, &Move::key);
         std::vector<std::size_t> cheapest; // among the moves up to each
         for (std::size_t i = 0; i < m_found.size(); ++i) {
             const bool better = i == 0 || m_found[i].cost < m_found[cheapest.back()].cost;
@@ -162,7 +169,8 @@ private:
             const double cost = m_found[i].cost + m_found[other].cost;
             if (cost < 0) found.push_back({cost, i, other});
         }
-        std::ranges::stable_sort(found, {}, &Pair::cost);
+        std::ranges::sort(found, {},
+                          [](const Pair& pair) { return std::pair(pair.cost, pair.one); });
         if (found.size() > kMostTrials) found.resize(kMostTrials);
         bool any = false;
         for (const Pair& pair : found) {

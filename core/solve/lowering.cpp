@@ -198,9 +198,20 @@ private:
             block.edges.push_back(s.atU ? Block::Edge{outside, inside, edge.cost}
                                         : Block::Edge{inside, outside, edge.cost});
         }
-        std::ranges::stable_sort(block.edges, {},
-                                 [](const Block::Edge& edge) { return std::pair(edge.u, edge.v); });
+        sortEdges(block);
         return block;
+    }
+
+    /// By ends, so that runs whose edges come in another order have equal blocks; parallel edges
+    /// stay in order.
+    static void sortEdges(Block& block) {
+        std::vector<std::tuple<Var, Var, std::size_t>> order;
+        for (const Block::Edge& edge : block.edges)
+            order.emplace_back(edge.u, edge.v, order.size());
+        std::ranges::sort(order);
+        std::vector<Block::Edge> sorted;
+        for (const auto& [u, v, index] : order) sorted.push_back(std::move(block.edges[index]));
+        block.edges = std::move(sorted);
     }
 
     void fillSegment(Lowered::Segment& segment) {

@@ -60,9 +60,9 @@ Table diagonal(Dims dims, const Scope& scope, const double* values) {
     auto out = std::make_shared_for_overwrite<double[]>(jointSize(dims, distinct));
     Odometer odometer(dims, distinct);
     odometer.add(stridesAlong(dims, scope, distinct));
-    std::size_t i = 0;
+    double* next = out.get();
     do {
-        out[i++] = values[odometer.offset(0)];
+        *next++ = values[odometer.offset(0)];
     } while (odometer.next());
     return {std::move(distinct), std::move(out)};
 }

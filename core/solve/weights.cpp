@@ -119,7 +119,8 @@ Choices::Choices(const Problem& problem) {
 Values Choices::unary(NodeId node, const Weights& weights) const {
     const auto& left = of(node);
     auto out = std::make_shared_for_overwrite<double[]>(left.size());
-    for (std::size_t c = 0; c < left.size(); ++c) out[c] = weights.unary[node][left[c]];
+    std::ranges::transform(left, out.get(),
+                           [&](std::uint16_t c) { return weights.unary[node][c]; });
     return out;
 }
 
@@ -131,11 +132,11 @@ Values Choices::pair(const MatrixPtr& matrix, NodeId u, NodeId v, bool forbidOnl
     Values& known = m_pairs[{matrix.get(), m_set[u], m_set[v], forbidOnly}];
     if (known) return known;
     auto out = std::make_shared_for_overwrite<double[]>(rows.size() * cols.size());
-    std::size_t i = 0;
+    double* next = out.get();
     for (const std::uint16_t r : rows) {
         for (const std::uint16_t c : cols) {
             const double cost = matrix->at(r, c);
-            out[i++] = forbidOnly && cost < kInfinite ? 0.0 : cost;
+            *next++ = forbidOnly && cost < kInfinite ? 0.0 : cost;
         }
     }
     return known = std::move(out);
@@ -144,10 +145,10 @@ Values Choices::pair(const MatrixPtr& matrix, NodeId u, NodeId v, bool forbidOnl
 Values Choices::diagonal(const Matrix& matrix, NodeId node, bool forbidOnly) const {
     const auto& left = of(node);
     auto out = std::make_shared_for_overwrite<double[]>(left.size());
-    for (std::size_t c = 0; c < left.size(); ++c) {
-        const double cost = matrix.at(left[c], left[c]);
-        out[c] = forbidOnly && cost < kInfinite ? 0.0 : cost;
-    }
+    std::ranges::transform(left, out.get(), [&](std::uint16_t c) {
+        const double cost = matrix.at(c, c);
+        return forbidOnly && cost < kInfinite ? 0.0 : cost;
+    });
     return out;
 }
 

@@ -59,6 +59,7 @@ private slots:
     }
     void withLimit();
     void foldedEqualsExpanded();
+    void everyWayToUnfold();
 };
 
 void TestSolveBruteForce::withLimit() {
@@ -99,6 +100,32 @@ void TestSolveBruteForce::foldedEqualsExpanded() {
         QCOMPARE(int(folded.status), int(unfolded.status));
         QCOMPARE(folded.cost, unfolded.cost);
         if (folded.status == Status::Infeasible) continue;
+        QCOMPARE(evaluate(problem, folded.assignment).cost, folded.cost);
+    }
+}
+
+/// Runs whose carried nodes have more and more joint choices: first powers are best, then chains of
+/// copies, then plain unrolling. All must agree with the unfolded problem.
+void TestSolveBruteForce::everyWayToUnfold() {
+    const Shape shape{.maxChoices = 1, .forbidden = 0.05, .maxCost = 1000};
+    for (const auto& [carried, choices, variables] :
+         {std::tuple(1, 10, 6), std::tuple(2, 12, 83), std::tuple(3, 9, 200)}) {
+        Random random(static_cast<unsigned>(carried));
+        Problem problem;
+        problem.runs = {{{}, 40}};
+        for (int i = 0; i < 5; ++i) {
+            const NodeId id = addNode(problem, random, shape, 0);
+            problem.nodes[id].cost.clear();
+            for (int c = 0; c < choices; ++c) problem.nodes[id].cost.push_back(random.pick(0, 99));
+            if (id > 0) addEdge(problem, random, shape, id - 1, id);
+        }
+        for (NodeId id = 0; id < NodeId(carried); ++id) {
+            addEdge(problem, random, shape, id, id, At::Each, At::Each, true);
+        }
+        const Solution folded = solve(problem);
+        QCOMPARE(int(folded.statistics.variables), variables);
+        QCOMPARE(int(folded.status), int(Status::Optimal));
+        QCOMPARE(folded.cost, solve(expand(problem).problem).cost);
         QCOMPARE(evaluate(problem, folded.assignment).cost, folded.cost);
     }
 }
