@@ -66,6 +66,11 @@ std::optional<std::string> Document::opName(OpId op) const {
     return m_bundle.graph->op(op).name;
 }
 
+std::string Document::costUnit() const {
+    if (m_plan) return m_plan->context->cost->unit();
+    return m_request.costModel == "alpa" ? "Alpa units" : "s";
+}
+
 void Document::selectOp(OpId op) {
     if (op == m_selectedOp && m_selectedRun < 0) return;
     m_selectedOp = op;

@@ -56,6 +56,7 @@ public:
     const std::optional<PlanningProgress>& progress() const { return m_progress; }
     const std::optional<AlternativesResult>& alternatives() const { return m_alternatives; }
     bool alternativesPending() const { return m_alternativesPending; }
+    std::string costUnit() const; ///< of times: "s", or the cost model's own
 
     // Selection: an op, or a run of blocks, or nothing
     OpId selectedOp() const { return m_selectedOp; }

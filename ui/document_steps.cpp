@@ -2,6 +2,7 @@
 // Steps of the user. Each is first one transaction of the session and then one command on the undo
 // stack; undo and redo ask the session, so that both tell the same story after a crash.
 #include "core/error.h"
+#include "core/plan/pins.h"
 #include "core/plan/planner.h"
 #include "ui/commands/step_command.h"
 #include "ui/document_parts.h"
@@ -139,7 +140,7 @@ bool Document::removePin(std::size_t index) {
 
 bool Document::pinClashes(std::size_t index) const {
     return !m_planError.isEmpty() && index < m_request.pins.size() &&
-           m_planError.contains(text(m_request.pins[index].target));
+           m_planError.contains(text(toString(m_request.pins[index])));
 }
 
 bool Document::changeSetup(const PlanRequest& request, const QString& label) {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A picture of the window with a model or session in it, for documents and for a look without a
+// display.
+#pragma once
+
+#include <QSize>
+#include <QString>
+
+namespace shardlens {
+
+/// Opens `file` in a window that is not shown on any screen, waits for plan and drawing, opens the
+/// block that repeats most and selects its most expensive op, and writes a PNG. A session that was
+/// looked at before is shown as it was left. Needs a QApplication (any platform, also offscreen).
+/// @throws Error if the file cannot be opened, nothing is ready in time, or `out` cannot be written
+void renderScreenshot(const QString& file, const QString& out, QSize size, bool dark);
+
+} // namespace shardlens
