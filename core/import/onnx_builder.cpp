@@ -16,7 +16,7 @@ namespace shardlens::onnx {
 
 namespace {
 
-constexpr std::size_t kMaxNodes = 2'000'000; ///< after inlining
+constexpr std::size_t kMaxUnfolded = 250'000; ///< nodes that functions and bodies may add
 constexpr int kMaxDepth = 64;
 
 std::vector<const ValueInfo*> realInputsOf(const GraphData& graph) {
@@ -37,6 +37,8 @@ Import::Import(const Model& model, const ImportOptions& options, std::string whe
     for (const Function& function : model.functions)
         m_functions.try_emplace({function.domain, function.name, function.overload}, &function);
     for (const ValueInfo& output : model.graph.outputs) m_outputs.insert(output.name);
+    m_training = std::ranges::any_of(
+        m_realInputs, [this](const ValueInfo* input) { return isTrainedInput(*input); });
 }
 
 const Function* Import::functionOf(const Node& node) const {
@@ -45,8 +47,9 @@ const Function* Import::functionOf(const Node& node) const {
 }
 
 void Import::countNode() {
-    if (++m_nodes > kMaxNodes)
-        throw InputError(fmt::format("the model unfolds to more than {} nodes", kMaxNodes), m_where,
+    const std::size_t limit = m_model.graph.nodes.size() + kMaxUnfolded;
+    if (++m_nodes > limit)
+        throw InputError(fmt::format("the model unfolds to more than {} nodes", limit), m_where,
                          "its functions or loops call each other too often");
     if (m_options.stop.stop_requested()) throw Cancelled();
 }
@@ -138,8 +141,8 @@ TensorId Builder::addInitializer(const Scope& scope, const TensorData& data) {
     const bool packed = hasRole(Role::Packed4Bit);
     const bool several = !data.dims.empty() && elementsOf(data.dims) > 1;
     const bool trained =
-        several && (isFloat(data.dtype) ? !hasRole(Role::Statistic)
-                                        : hasRole(Role::QuantizedWeight) || packed);
+        several && !m_import.isTraining() &&
+        (isFloat(data.dtype) ? !hasRole(Role::Fixed) : hasRole(Role::QuantizedWeight) || packed);
     TensorSpec spec = data.spec();
     if (packed && trained && spec.dtype == DType::U8) {
         spec.dtype = DType::U4;

@@ -39,6 +39,8 @@ public:
     void countNode();
     /// A float input whose gradient is an output: the parameter of a training graph.
     bool isTrainedInput(const ValueInfo& input) const;
+    /// The graph holds its own backward pass: then nothing but such inputs is trained.
+    bool isTraining() const { return m_training; }
 
     Report report;
 
@@ -52,6 +54,7 @@ private:
         m_functions;
     std::unordered_set<std::string_view> m_outputs;
     Roles m_roles;
+    bool m_training = false;
     std::size_t m_nodes = 0;
 };
 

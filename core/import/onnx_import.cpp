@@ -57,15 +57,13 @@ void finishOutputs(const Model& model, Builder& builder, Scope& scope) {
 
 /// Enters what the main graph is given from outside.
 void enterInputs(Import& import, Scope& scope) {
-    bool training = false;
     for (const ValueInfo* input : import.realInputs()) {
         if (!scope.names.try_emplace(input->name, Binding{.input = input}).second)
             throw InputError(fmt::format("the input {} exists twice, the second time at byte {}",
                                          quoted(input->name), input->offset),
                              import.where(), "a name may be defined once: export the model again");
-        training = training || import.isTrainedInput(*input);
     }
-    if (training)
+    if (import.isTraining())
         import.report.say("The graph holds its own backward pass; plan it as inference, or export "
                           "the forward pass alone.");
 }

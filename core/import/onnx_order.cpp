@@ -19,11 +19,17 @@ namespace {
 
 using Producers = std::unordered_map<std::string_view, std::size_t>;
 
-void addReads(const Node& node, std::unordered_set<std::string_view>& names) {
+/// Everything a node reads, its nested graphs included; a name may occur twice.
+std::vector<std::string_view> readsOf(const Node& node) {
+    std::vector<std::string_view> names;
     for (const std::string_view input : node.inputs)
-        if (!input.empty()) names.insert(input);
+        if (!input.empty()) names.push_back(input);
     for (const Attribute& attribute : node.attributes)
-        if (attribute.graph) names.merge(freeNames(*attribute.graph));
+        if (attribute.graph) {
+            const auto inner = freeNames(*attribute.graph);
+            names.insert(names.end(), inner.begin(), inner.end());
+        }
+    return names;
 }
 
 Producers producersOf(const std::vector<Node>& nodes,
@@ -51,7 +57,8 @@ std::string describe(const Node& node, std::size_t index) {
 
 std::unordered_set<std::string_view> freeNames(const GraphData& graph) {
     std::unordered_set<std::string_view> names;
-    for (const Node& node : graph.nodes) addReads(node, names);
+    for (const Node& node : graph.nodes)
+        for (const std::string_view name : readsOf(node)) names.insert(name);
     for (const ValueInfo& output : graph.outputs) names.insert(output.name);
     for (const ValueInfo& input : graph.inputs) names.erase(input.name);
     for (const TensorData& initializer : graph.initializers) names.erase(initializer.name);
@@ -68,9 +75,7 @@ std::vector<std::size_t> executionOrder(const std::vector<Node>& nodes,
     std::vector<std::vector<std::size_t>> readers(nodes.size());
     std::vector<std::size_t> missing(nodes.size(), 0);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        std::unordered_set<std::string_view> names;
-        addReads(nodes[i], names);
-        for (const std::string_view name : names) {
+        for (const std::string_view name : readsOf(nodes[i])) {
             if (const auto producer = producers.find(name); producer != producers.end()) {
                 readers[producer->second].push_back(i);
                 ++missing[i];

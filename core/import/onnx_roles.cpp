@@ -15,16 +15,28 @@ struct Reader {
     Role role;
 };
 
+// clang-format off: a table
 constexpr Reader kReaders[] = {
-    {"BatchNormalization", 3, Role::Statistic},     {"BatchNormalization", 4, Role::Statistic},
-    {"DequantizeLinear", 0, Role::QuantizedWeight}, {"MatMulInteger", 1, Role::QuantizedWeight},
-    {"ConvInteger", 1, Role::QuantizedWeight},      {"QLinearMatMul", 3, Role::QuantizedWeight},
-    {"QLinearConv", 3, Role::QuantizedWeight},      {"QLinearConv", 8, Role::QuantizedWeight},
+    {"BatchNormalization", 3, Role::Fixed},
+    {"BatchNormalization", 4, Role::Fixed},
+    {"Resize", 1, Role::Fixed},
+    {"Resize", 2, Role::Fixed},
+    {"Upsample", 1, Role::Fixed},
+    {"QuantizeLinear", 1, Role::Fixed},
+    {"DequantizeLinear", 1, Role::Fixed},
+    {"DequantizeLinear", 0, Role::QuantizedWeight},
+    {"MatMulInteger", 1, Role::QuantizedWeight},
+    {"ConvInteger", 1, Role::QuantizedWeight},
+    {"QLinearMatMul", 3, Role::QuantizedWeight},
+    {"QLinearConv", 3, Role::QuantizedWeight},
+    {"QLinearConv", 8, Role::QuantizedWeight},
     {"MatMulNBits", 1, Role::QuantizedWeight},
+    {"MatMulNBits", 2, Role::Fixed},
 };
+// clang-format on
 
 Role roleOf(const Reader& reader, const Node& node) {
-    if (reader.type != "MatMulNBits") return reader.role;
+    if (reader.type != "MatMulNBits" || reader.role != Role::QuantizedWeight) return reader.role;
     const Attribute* bits = node.attribute("bits");
     return bits == nullptr || bits->integer == 4 ? Role::Packed4Bit : reader.role;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a weight is for cannot be told from the weight, but from who reads it: running statistics of
-// a BatchNormalization are not trained; integers that are dequantised are weights all the same.
+// a BatchNormalization and scales are not trained; integers that are dequantised are weights.
 #pragma once
 
 #include "core/import/onnx_model.h"
@@ -12,7 +12,7 @@
 namespace shardlens::onnx {
 
 enum class Role : std::uint8_t {
-    Statistic,       ///< running mean and variance
+    Fixed,           ///< floats that are not trained: running statistics, scales
     QuantizedWeight, ///< integers that stand for trained numbers
     Packed4Bit,      ///< likewise, two in a byte (com.microsoft's MatMulNBits)
 };

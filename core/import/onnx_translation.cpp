@@ -256,9 +256,10 @@ void Translation::computed(TensorSpec spec, std::optional<KnownInts> value) {
 void Translation::source(TensorSpec spec, std::optional<KnownInts> ints,
                          std::optional<std::vector<double>> floats, bool trainable) {
     const auto role = m_scope.roles.find(m_node.outputs.empty() ? "" : m_node.outputs[0]);
-    const bool statistic = role != m_scope.roles.end() && role->second == Role::Statistic;
+    const bool fixed = role != m_scope.roles.end() && role->second == Role::Fixed;
     const bool several = !spec.shape.empty() && elementsOf(spec.shape) > 1;
-    const bool trained = trainable && several && isFloat(spec.dtype) && !statistic;
+    const bool trained = trainable && several && isFloat(spec.dtype) && !fixed &&
+                         !m_builder.import().isTraining();
     const TensorId tensor =
         resultAs(trained ? OpKind::Parameter : OpKind::Constant, {}, {}, {std::move(spec)});
     if (trained) return;
