@@ -62,9 +62,10 @@ private:
             for (std::size_t copy = 0; copy < m_problem.copies(id); ++copy) {
                 m_monitor.tick(16 * choices);
                 auto& changes = m_single[id].emplace_back();
-                for (std::uint16_t c = 0; c < choices; ++c) {
-                    changes.push_back(m_moves.change(id, copy, c));
-                    consider(changes.back(), {id, copy, c}, {}, false);
+                for (std::uint32_t c = 0; c < choices; ++c) {
+                    const auto choice = static_cast<std::uint16_t>(c);
+                    changes.push_back(m_moves.change(id, copy, choice));
+                    consider(changes.back(), {id, copy, choice}, {}, false);
                 }
             }
         }
@@ -86,15 +87,16 @@ private:
         const Matrix& m = *edge.cost;
         m_monitor.tick(2 * m.values.size());
         m_looks += m.values.size();
-        for (std::uint16_t a = 0; a < m.rows; ++a) {
+        for (std::uint32_t a = 0; a < m.rows; ++a) {
             if (a == u) continue;
-            for (std::uint16_t b = 0; b < m.cols; ++b) {
+            for (std::uint32_t b = 0; b < m.cols; ++b) {
                 if (b == v) continue;
                 Moves::Change sum = m_single[edge.u][i][a];
                 sum += m_single[edge.v][j][b];
                 sum.swap(m.at(a, v), m.at(a, b)); // the edge itself was priced twice
                 sum.swap(m.at(u, b), m.at(u, v));
-                consider(sum, {edge.u, i, a}, {edge.v, j, b}, true);
+                consider(sum, {edge.u, i, static_cast<std::uint16_t>(a)},
+                         {edge.v, j, static_cast<std::uint16_t>(b)}, true);
             }
         }
     }

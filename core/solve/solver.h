@@ -60,22 +60,28 @@ struct Solution {
     double gap() const; ///< (cost - bound) / |cost|, 0 when they meet, infinity without a solution
 };
 
+/// Never throws Cancelled: when stopped or past the deadline it returns the best so far.
+/// @throws Error as of validate()
 Solution solve(const Problem& problem, const Options& options = {});
 
 /// Min-marginals: for each choice of a node the least cost of a whole assignment that makes it
 /// (kInfinite if none), everything else re-optimised. The limit is honoured through `price` per
-/// unit of usage (0 = ignored): costs are then of cost + price * usage, less nothing.
+/// unit of usage (0 = ignored): costs are then of cost + price * usage, less nothing (priced usage
+/// is rounded down to the grid on which sums are exact, far below any cost).
 struct Marginal {
     std::vector<double> cost;  ///< by choice, of the priced problem
     std::vector<double> usage; ///< by choice: usage of an assignment that attains it
 };
 
 /// One node (copy `copy` of it). Exact.
+/// @throws Error when the node or copy does not exist, or when tables would exceed the limit;
+///         Cancelled when stopped
 Marginal minMarginal(const Problem& problem, NodeId node, std::size_t copy, double price = 0,
                      const Options& options = {});
 
 /// All nodes at once by one backward and one forward sweep over the elimination: costs only, usage
-/// left empty. `copyOfRun[r]` picks the copy for the nodes of run r.
+/// left empty. `copyOfRun[r]` picks the copy for the nodes of run r (0 where it is too short).
+/// Throws as minMarginal().
 std::vector<Marginal> minMarginals(const Problem& problem,
                                    const std::vector<std::size_t>& copyOfRun, double price = 0,
                                    const Options& options = {});

@@ -96,7 +96,8 @@ void TestSolveProblem::evaluatesByHand() {
 
 /// Tying all copies to one choice would cost n - 1; free copies alternate at no cost.
 void TestSolveProblem::alternatesAlongARun() {
-    for (const std::size_t n : {1, 2, 3, 4, 7, 64, 126, 1023, 1024, 100'000}) {
+    for (const std::size_t n :
+         std::initializer_list<std::size_t>{1, 2, 3, 4, 7, 64, 126, 1023, 1024, 100'000}) {
         const Problem p = alternating(n);
         const Solution solution = solve(p);
         QCOMPARE(solution.cost, 0.0);
