@@ -2,61 +2,18 @@
 // The solver against other people's: toulbar2 (weighted constraint satisfaction) and CBC (Alpa's
 // integer program) on problems of 30 to 60 nodes, folded ones unfolded by the exporters. Skipped
 // where the programs are not installed.
-#include "core/solve/problem_export.h"
 #include "core/solve/solver.h"
 #include "tests/core/solve/random_problem.h"
+#include "tests/core/support/reference_solvers.h"
 
-#include <QProcess>
-#include <QRegularExpression>
-#include <QStandardPaths>
-#include <QTemporaryDir>
 #include <QtTest>
-
-#include <fstream>
-#include <functional>
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;
+using shardlens::test::installed;
+using shardlens::test::ReferenceSolvers;
 
 namespace {
-
-/// Runs a reference solver on a file and returns the number it prints; infinity: no solution.
-double reference(const QString& program, const QStringList& arguments, const char* pattern) {
-    QProcess process;
-    process.start(program, arguments);
-    if (!process.waitForFinished(60'000)) return std::nan("");
-    const QString output = QString::fromLocal8Bit(process.readAllStandardOutput());
-    const auto match = QRegularExpression(pattern).match(output);
-    if (match.hasMatch()) return match.captured(1).toDouble();
-    const bool none = output.contains("No solution") || output.contains("infeasible");
-    if (!none) qWarning("%s", qPrintable(output));
-    return none ? kInfinite : std::nan("");
-}
-
-class Folder {
-public:
-    double toulbar2(const Problem& problem) const {
-        std::ofstream file(path("p.wcsp").toStdString());
-        const double offset = writeWcsp(file, problem);
-        file.close();
-        return reference("toulbar2", {path("p.wcsp")}, "Optimum: (\\d+)") + offset;
-    }
-    double cbc(const Problem& problem) const {
-        std::ofstream file(path("p.lp").toStdString());
-        writeLp(file, problem);
-        file.close();
-        return reference("cbc", {path("p.lp"), "ratioGap", "0", "solve", "quit"},
-                         "Objective value: +(-?[0-9.e+]+)");
-    }
-
-private:
-    QString path(const char* name) const { return m_folder.filePath(name); }
-    QTemporaryDir m_folder;
-};
-
-bool installed(const char* program) {
-    return !QStandardPaths::findExecutable(program).isEmpty();
-}
 
 Problem medium(unsigned seed) {
     Random random(seed);
@@ -85,11 +42,11 @@ private slots:
 
 void TestSolveReference::toulbar2() {
     if (!installed("toulbar2")) QSKIP("toulbar2 is not installed");
-    const Folder folder;
+    ReferenceSolvers references;
     for (unsigned seed = 0; seed < 45; ++seed) {
         const Problem problem = medium(seed);
         const Solution solution = solve(problem);
-        QCOMPARE(solution.cost, folder.toulbar2(problem));
+        QCOMPARE(solution.cost, references.toulbar2(problem));
         QCOMPARE(solution.status == Status::Infeasible, solution.cost == kInfinite);
     }
 }
@@ -97,7 +54,7 @@ void TestSolveReference::toulbar2() {
 /// Tables are kept so small that the wide solver takes over: the true optimum must lie in its gap.
 void TestSolveReference::toulbar2Wide() {
     if (!installed("toulbar2")) QSKIP("toulbar2 is not installed");
-    const Folder folder;
+    ReferenceSolvers references;
     int optimal = 0, found = 0, count = 0;
     for (unsigned seed = 0; seed < 24; ++seed) {
         Random random(seed + 100);
@@ -107,7 +64,7 @@ void TestSolveReference::toulbar2Wide() {
         Options options;
         options.maxTableEntries = 1;
         const Solution solution = solve(problem, options);
-        const double optimum = folder.toulbar2(problem);
+        const double optimum = references.toulbar2(problem);
         QVERIFY(solution.bound <= optimum);
         QVERIFY(solution.cost >= optimum);
         if (optimum == kInfinite) continue;
@@ -125,26 +82,26 @@ void TestSolveReference::toulbar2Wide() {
 
 void TestSolveReference::cbc() {
     if (!installed("cbc")) QSKIP("cbc is not installed");
-    const Folder folder;
+    ReferenceSolvers references;
     for (unsigned seed = 0; seed < 12; ++seed) {
         Random random(seed + 200);
         const Shape shape{.maxChoices = 5, .maxCost = 1000};
         const Problem problem =
             seed % 2 ? randomRuns(random, shape, 2, 4, 8, 2) : randomGraph(random, shape, 40, 4);
-        QCOMPARE(solve(problem).cost, folder.cbc(problem));
+        QCOMPARE(solve(problem).cost, references.cbc(problem));
     }
 }
 
 void TestSolveReference::cbcWithLimit() {
     if (!installed("cbc")) QSKIP("cbc is not installed");
-    const Folder folder;
+    ReferenceSolvers references;
     for (unsigned seed = 0; seed < 12; ++seed) {
         Random random(seed + 300);
         const Shape shape{.maxChoices = 4, .forbidden = 0, .usage = true, .maxCost = 1000};
         Problem problem =
             seed % 2 ? randomRuns(random, shape, 2, 3, 8, 2) : randomGraph(random, shape, 30, 3);
         problem.limit = std::floor(0.8 * solve(problem).usage);
-        const double optimum = folder.cbc(problem);
+        const double optimum = references.cbc(problem);
         Options options;
         options.relativeGap = 0;
         const Solution solution = solve(problem, options);
