@@ -39,12 +39,23 @@ std::vector<std::string> ownArguments() {
     _exit(1);
 }
 
+/// What Qt says of platforms without a screen or a session, which is of no use to anyone.
+bool isNoise(const QString& message) {
+    return message.startsWith(QLatin1String("This plugin does not support propagateSizeHints")) ||
+           message.startsWith(QLatin1String("QStandardPaths: XDG_RUNTIME_DIR not set"));
+}
+
+void handleMessage(QtMsgType type, const QMessageLogContext& context, const QString& message) {
+    if (isNoise(message)) return;
+    const QString line = qFormatLogMessage(type, context, message);
+    std::fprintf(stderr, "%s\n", qUtf8Printable(line));
+}
+
 /// While the application is being made: what Qt says on the way to giving up is not shown, because
 /// the program that starts over says it in one line.
 void handleStartMessage(QtMsgType type, const QMessageLogContext& context, const QString& message) {
     if (type == QtFatalMsg) startOverWithoutDisplay();
-    if (qstrncmp(context.category, "qt.qpa", 6) == 0) return;
-    std::fprintf(stderr, "%s\n", qUtf8Printable(message));
+    if (qstrncmp(context.category, "qt.qpa", 6) != 0) handleMessage(type, context, message);
 }
 
 std::unique_ptr<QApplication> makeApplication(int& argc, char** argv) {
@@ -66,13 +77,14 @@ bool hasDisplay() {
 }
 
 std::unique_ptr<QApplication> makeWindowApplication(int& argc, char** argv) {
-    const auto previous = qInstallMessageHandler(handleStartMessage);
+    qInstallMessageHandler(handleStartMessage);
     auto application = makeApplication(argc, argv);
-    qInstallMessageHandler(previous);
+    qInstallMessageHandler(handleMessage);
     return application;
 }
 
 std::unique_ptr<QApplication> makeOffscreenApplication(int& argc, char** argv) {
+    qInstallMessageHandler(handleMessage);
     qputenv("QT_QPA_PLATFORM", "offscreen");
     return makeApplication(argc, argv);
 }

@@ -5,6 +5,7 @@
 #include "app/model_file.h"
 #include "core/error.h"
 #include "core/plan/planner.h"
+#include "ui/main_window.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +34,11 @@ int printReport(const std::string& file) {
 int openWindow(const std::string& file, Arguments arguments) {
     if (!hasDisplay()) return printReport(file);
     const auto application = makeWindowApplication(arguments.count, arguments.values);
-    throw Error("this build has no window");
+    MainWindowOptions options;
+    options.layoutHelper = QCoreApplication::applicationFilePath().toStdString();
+    MainWindow window(QString::fromStdString(file), options);
+    window.show();
+    return QApplication::exec();
 }
 
 } // namespace shardlens::app
