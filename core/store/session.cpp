@@ -43,12 +43,13 @@ std::string Session::planText(PlanId plan) const {
 bool Session::applyStep(const StepText& text, const PlanRequest& request, Merge merge) {
     State& state = m_state->writable();
     SessionContent& content = state.content;
-    if (changeBetween(content.request, request).empty()) return false;
+    RequestChange change = changeBetween(content.request, request);
+    if (change.empty()) return false;
 
     const bool join = merge == Merge::WithLast && state.endsWith(text.kind);
     const std::size_t kept = content.done - (join ? 1 : 0);
-    const RequestChange change = changeBetween(
-        join ? withFields(content.request, content.steps.back().before) : content.request, request);
+    if (join)
+        change = changeBetween(withFields(content.request, content.steps.back().before), request);
     std::vector<Step> added; // none if a merged step leads back to where it began
     if (!change.empty())
         added.push_back({text.label, text.kind, change.before, change.after, {}, secondsNow()});

@@ -24,12 +24,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The head of a database, https://www.sqlite.org/fileformat2.html section 1.3.
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+constexpr std::size_t kHeadBytes = 100;
 
 fs::path beside(const fs::path& file, std::string_view suffix) {
     fs::path path = file;
     path += suffix;
     return path;
+}
+
+/// Bytes 16 and 17 of the head, big-endian; 1 stands for 65536.
+std::uint64_t pageSize(std::string_view head) {
+    const auto high = static_cast<unsigned char>(head[16]);
+    const auto low = static_cast<unsigned char>(head[17]);
+    const std::uint64_t size = std::uint64_t{high} << 8 | low;
+    return size == 1 ? 65536 : size;
 }
 
 /// A folder only we can enter, gone with its content when the scope ends.
@@ -63,28 +73,33 @@ std::uint64_t sizeOf(const fs::path& file) {
     return error ? 0 : size;
 }
 
+[[noreturn]] void refuse(const fs::path& file, std::string problem) {
+    throw StoreError(std::move(problem), file.string(),
+                     "choose a session (*.shardlens) or a model file");
+}
+
 /// The cheap reasons to refuse, in clearer words than SQLite's.
 void checkShape(const fs::path& file, std::uint64_t maxBytes) {
     std::ifstream stream(file, std::ios::binary);
     if (!stream)
         throw StoreError("the session cannot be read", file.string(), "check its permissions");
-    std::array<char, kMagic.size()> head{};
+    std::array<char, kHeadBytes> head{};
     stream.read(head.data(), head.size());
     const std::string_view seen(head.data(), static_cast<std::size_t>(stream.gcount()));
-    if (seen.empty())
-        throw StoreError("the file is empty, not a Shardlens session", file.string(),
-                         "choose a session (*.shardlens) or a model file");
-    if (seen.size() < kMagic.size() && kMagic.starts_with(seen))
-        throw StoreError(
-            fmt::format("the session is damaged (cut off after {} bytes)", seen.size()),
-            file.string(), "go back to a copy of it; the file was not changed");
-    if (seen != kMagic)
-        throw StoreError("the file is not a Shardlens session", file.string(),
-                         "choose a session (*.shardlens) or a model file");
-    if (const std::uint64_t size = sizeOf(file) + sizeOf(beside(file, "-wal")); size > maxBytes)
-        throw StoreError(
-            fmt::format("the session is too large ({} bytes, at most {} are read)", size, maxBytes),
-            file.string(), "choose another file");
+    if (seen.empty()) refuse(file, "the file is empty, not a Shardlens session");
+    if (seen.substr(0, kMagic.size()) != kMagic.substr(0, seen.size()))
+        refuse(file, "the file is not a Shardlens session");
+
+    const std::uint64_t size = sizeOf(file), log = sizeOf(beside(file, "-wal"));
+    if (size + log > maxBytes)
+        refuse(file, fmt::format("the session is too large ({} bytes, at most {} are read)",
+                                 size + log, maxBytes));
+    // SQLite takes a last page that is cut short for one that ends in zeros.
+    const bool whole = seen.size() == kHeadBytes;
+    const std::uint64_t page = whole ? pageSize(seen) : 0;
+    if (!whole || (log == 0 && page != 0 && size % page != 0))
+        throw StoreError(fmt::format("the session is damaged (cut off after {} bytes)", size),
+                         file.string(), "go back to a copy of it; the file was not changed");
 }
 
 /// Calls `use` with a connection through which reading changes nothing.
@@ -152,9 +167,10 @@ std::string obstacleToWriting(const fs::path& file) {
     const auto because = [](std::string_view what) {
         return fmt::format("{} ({})", what, std::generic_category().message(errno));
     };
-    if (access(file.parent_path().c_str(), W_OK | X_OK) != 0)
+    if (faccessat(AT_FDCWD, file.parent_path().c_str(), W_OK | X_OK, AT_EACCESS) != 0)
         return because("its folder cannot be written");
-    if (access(file.c_str(), W_OK) != 0) return because("the file cannot be written");
+    if (faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) != 0)
+        return because("the file cannot be written");
     return {};
 }
 

@@ -168,6 +168,9 @@ SqliteDatabase::SqliteDatabase(const std::string& name, int flags, std::string w
                                      flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
     m_database.reset(database);
     check(code);
+    // Asked to write a file that may not be written, SQLite would quietly open it for reading.
+    if ((flags & SQLITE_OPEN_READWRITE) != 0 && sqlite3_db_readonly(database, "main") == 1)
+        check(SQLITE_READONLY);
     check(sqlite3_busy_timeout(database, kBusyMilliseconds));
     // A file from outside may carry a hostile schema: it gets no say beyond its tables.
     check(sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr));

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kills a process that works on a session with SIGKILL, at random instants, 200 times: while it
+// creates the file, opens it, recovers it, writes, closes it. Reopened, the session must be the
+// one after the last acknowledged operation, or after the next (done, but not yet said), in every
+// part, and pass SQLite's integrity check.
+#include "core/store/sqlite_database.h"
+#include "session_fixture.h"
+#include "session_script.h"
+
+#include <QProcess>
+#include <QtTest>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+using namespace shardlens;
+using namespace shardlens::test;
+
+namespace {
+
+constexpr unsigned kSessions = 20;
+constexpr int kKillsEach = 10;
+
+struct Killed {
+    bool ready = false;   ///< the session was open
+    std::size_t said = 0; ///< operations it said it had done
+    QByteArray complaint; ///< anything else it said
+};
+
+Killed runAndKill(const QString& file, unsigned seed, std::size_t first, std::mt19937& random) {
+    QProcess process;
+    process.start(SESSION_WRITER, {file, QString::number(seed), QString::number(first), "1000000"});
+    process.waitForStarted();
+    // Half of the instants count from the start of the process, half from its first word.
+    if (random() % 2 == 0) process.waitForReadyRead();
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 25'000));
+    process.kill();
+    process.waitForFinished();
+
+    Killed killed;
+    QByteArrayList lines = process.readAllStandardOutput().split('\n');
+    lines.removeLast();
+    for (const QByteArray& line : lines) {
+        if (line == "ready")
+            killed.ready = true;
+        else if (line == QByteArray::number(qulonglong(first + killed.said)))
+            ++killed.said;
+        else
+            killed.complaint += line;
+    }
+    return killed;
+}
+
+} // namespace
+
+class TestSessionKill : public QObject {
+    Q_OBJECT
+
+private slots:
+    void nothingAcknowledgedIsLost();
+};
+
+void TestSessionKill::nothingAcknowledgedIsLost() {
+    std::mt19937 random(20'240'501);
+    std::size_t kills = 0, acknowledged = 0, unsaid = 0, beforeReady = 0, withLog = 0, absent = 0;
+    for (unsigned seed = 1; seed <= kSessions; ++seed) {
+        QTemporaryDir folder;
+        const QString file = folder.filePath("work.shardlens");
+        ScriptModel model(sampleSession());
+        std::size_t next = 0;
+        for (int kill = 0; kill < kKillsEach; ++kill) {
+            const Killed killed = runAndKill(file, seed, next, random);
+            ++kills;
+            QVERIFY2(killed.complaint.isEmpty(), killed.complaint.constData());
+            acknowledged += killed.said;
+            beforeReady += killed.ready ? 0 : 1;
+            for (std::size_t i = 0; i < killed.said; ++i) model.play(operationAt(seed, next++));
+            if (!QFile::exists(file)) {
+                QVERIFY2(!killed.ready && next == 0, "an acknowledged session is gone");
+                ++absent;
+                continue;
+            }
+            withLog += QFileInfo(file + "-wal").size() > 0 ? 1 : 0;
+            {
+                const Session session = Session::open(file.toStdString());
+                QVERIFY2(!session.readOnly(), session.readOnlyReason().c_str());
+                if (std::string what = difference(session, model); !what.empty()) {
+                    model.play(operationAt(seed, next++));
+                    ++unsaid;
+                    const std::string then = difference(session, model);
+                    QVERIFY2(then.empty(), (what + " / " + then).c_str());
+                }
+            }
+            const SqliteDatabase database =
+                SqliteDatabase::open(file.toStdString(), SqliteDatabase::Access::Immutable);
+            QCOMPARE(database.text("PRAGMA integrity_check"), std::string("ok"));
+            QVERIFY(!database.prepare("PRAGMA foreign_key_check").step());
+        }
+    }
+    QCOMPARE(kills, std::size_t{200});
+    qInfo("%zu kills (%zu before the session was open, %zu with a log to recover, %zu before there "
+          "was a file), %zu operations acknowledged, %zu done but not yet said",
+          kills, beforeReady, withLog, absent, acknowledged, unsaid);
+    QVERIFY(acknowledged > 200); // the test is empty if the writer never gets anywhere
+    QVERIFY(withLog > 20);
+}
+
+QTEST_GUILESS_MAIN(TestSessionKill)
+#include "tst_session_kill.moc"
