@@ -46,9 +46,10 @@ const Function* Import::functionOf(const Node& node) const {
     return found == m_functions.end() ? nullptr : found->second;
 }
 
-void Import::countNode() {
-    const std::size_t limit = m_model.graph.nodes.size() + kMaxUnfolded;
-    if (++m_nodes > limit)
+void Import::countNode(const Node& node) {
+    const std::size_t limit = 4 * m_model.nodeCount + kMaxUnfolded;
+    m_nodes += 1 + node.nested;
+    if (m_nodes > limit)
         throw InputError(fmt::format("the model unfolds to more than {} nodes", limit), m_where,
                          "its functions or loops call each other too often");
     if (m_options.stop.stop_requested()) throw Cancelled();
@@ -224,7 +225,7 @@ void Builder::run(Scope& scope, const std::vector<Node>& nodes) {
         nodes, [&](std::string_view name) { return isDefined(scope, name); },
         [&](std::string_view name) { return scope.names.contains(name); }, m_import.where());
     for (const std::size_t index : order) {
-        m_import.countNode();
+        m_import.countNode(nodes[index]);
         const bool outerDepends = m_nodeDepends;
         try {
             runNode(scope, nodes[index], index);

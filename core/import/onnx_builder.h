@@ -35,8 +35,10 @@ public:
     const std::vector<const ValueInfo*>& realInputs() const { return m_realInputs; }
     const Function* functionOf(const Node& node) const; ///< nullptr if it calls none
     RoleMap rolesOf(const std::vector<Node>& nodes) { return m_roles.of(nodes); }
-    /// Counts a node that is built (functions and bodies multiply them) and polls for cancellation.
-    void countNode();
+    const RoleMap& rolesOf(const Function& function) { return m_roles.ofFunction(function); }
+    /// Counts a node that is built, with what it nests (functions and bodies multiply them), and
+    /// polls for cancellation.
+    void countNode(const Node& node);
     /// A float input whose gradient is an output: the parameter of a training graph.
     bool isTrainedInput(const ValueInfo& input) const;
     /// The graph holds its own backward pass: then nothing but such inputs is trained.

@@ -21,7 +21,7 @@ void Builder::inlineFunction(Scope& scope, const Node& node, std::size_t index,
     inner.depth = scope.depth + 1;
     inner.prefix = innerPrefix(scope, node, index);
     inner.opsets = function.opsets.empty() ? scope.opsets : function.opsets;
-    inner.roles = m_import.rolesOf(function.nodes);
+    inner.roles = m_import.rolesOf(function);
     for (const ValueInfo& value : function.values) inner.declared.try_emplace(value.name, &value);
     for (const Attribute& attribute : function.defaults)
         inner.attributes[attribute.name] = &attribute;

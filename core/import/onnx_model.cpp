@@ -56,6 +56,7 @@ private:
     std::string_view m_where;
     const std::stop_token& m_stop;
     std::size_t m_items = 0;
+    std::size_t m_nodes = 0;
 };
 
 Model Parser::model(std::span<const std::byte> file) {
@@ -74,6 +75,7 @@ Model Parser::model(std::span<const std::byte> file) {
         if (field.is(8, Type::Bytes)) model.opsets.push_back(opset(reader.nested(field)));
         if (field.is(25, Type::Bytes)) model.functions.push_back(function(reader.nested(field)));
     }
+    model.nodeCount = m_nodes;
     if (!hasGraph) reader.fail("the file is cut off: there is no graph", reader.offset());
     return model;
 }
@@ -120,6 +122,7 @@ Node Parser::node(Reader reader, int depth) {
     count(reader);
     Node node;
     node.offset = reader.offset();
+    const std::size_t nodesBefore = ++m_nodes;
     for (Field field; reader.next(field);) {
         if (field.type != Type::Bytes) continue;
         switch (field.number) {
@@ -149,6 +152,7 @@ Node Parser::node(Reader reader, int depth) {
         }
     }
     if (node.type.empty()) reader.fail("a node has no op type", node.offset);
+    node.nested = m_nodes - nodesBefore;
     return node;
 }
 

@@ -67,6 +67,7 @@ struct Node {
     std::vector<std::string_view> inputs, outputs; ///< "" is an absent optional
     std::vector<Attribute> attributes;
     std::uint64_t offset = 0;
+    std::size_t nested = 0; ///< nodes of the graphs in its attributes, at all depths
 
     const Attribute* attribute(std::string_view wanted) const;
 };
@@ -108,6 +109,7 @@ struct Model {
     GraphData graph;
     std::vector<OpsetImport> opsets;
     std::vector<Function> functions;
+    std::size_t nodeCount = 0; ///< nodes at all depths, functions included
 };
 
 /// Reads the structure of an ONNX file. The result points into `file`.

@@ -52,6 +52,12 @@ std::vector<std::string> Report::sentences() const {
     if (m_unknown > 0)
         result.push_back(fmt::format("The shape of {} value{} is not known, {} first.", m_unknown,
                                      plural(m_unknown), shardlens::quoted(m_firstUnknown)));
+    constexpr std::size_t kMost = 40;
+    if (result.size() > kMost) {
+        const std::size_t more = result.size() - kMost;
+        result.resize(kMost);
+        result.push_back(fmt::format("{} more warnings are not shown.", more));
+    }
     return result;
 }
 

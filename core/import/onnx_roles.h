@@ -27,11 +27,12 @@ public:
 
     /// Roles of the names a list of nodes reads, through functions and nested graphs.
     RoleMap of(const std::vector<Node>& nodes);
+    /// Those of a function's own names; worked out once.
+    const RoleMap& ofFunction(const Function& function);
 
 private:
     void add(const std::vector<Node>& nodes, RoleMap& roles);
     void addNode(const Node& node, RoleMap& roles);
-    const RoleMap& ofFunction(const Function& function);
 
     FindFunction m_findFunction;
     std::unordered_map<const Function*, RoleMap> m_functions;

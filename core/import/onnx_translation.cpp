@@ -19,9 +19,9 @@ constexpr std::int64_t kNewestOpset = 28;
 const Rule* findRule(std::string_view domain, std::string_view type) {
     static const std::unordered_map<std::string, Rule> table = [] {
         std::unordered_map<std::string, Rule> rules;
-        for (auto family :
-             {elementwiseRules, contractionRules, normRules, movementRules, reductionRules,
-              constantRules, attentionRules, shapeOnlyRules, trainingRules, controlRules})
+        for (auto family : {elementwiseRules, contractionRules, convolutionRules, normRules,
+                            movementRules, reductionRules, constantRules, attentionRules,
+                            shapeOnlyRules, trainingRules, controlRules})
             for (const Rule& rule : family()) rules.emplace(rule.type, rule);
         return rules;
     }();
@@ -258,8 +258,8 @@ void Translation::source(TensorSpec spec, std::optional<KnownInts> ints,
     const auto role = m_scope.roles.find(m_node.outputs.empty() ? "" : m_node.outputs[0]);
     const bool fixed = role != m_scope.roles.end() && role->second == Role::Fixed;
     const bool several = !spec.shape.empty() && elementsOf(spec.shape) > 1;
-    const bool trained = trainable && several && isFloat(spec.dtype) && !fixed &&
-                         !m_builder.import().isTraining();
+    const bool trained =
+        trainable && several && isFloat(spec.dtype) && !fixed && !m_builder.import().isTraining();
     const TensorId tensor =
         resultAs(trained ? OpKind::Parameter : OpKind::Constant, {}, {}, {std::move(spec)});
     if (trained) return;

@@ -122,6 +122,7 @@ struct Rule {
 
 std::vector<Rule> elementwiseRules();
 std::vector<Rule> contractionRules();
+std::vector<Rule> convolutionRules();
 std::vector<Rule> normRules();
 std::vector<Rule> movementRules();
 std::vector<Rule> reductionRules();
