@@ -45,7 +45,7 @@ inline ImportOptions smallWorkload() {
 }
 
 inline Graph importSample(const std::string& sample, const std::string& patch = "{}",
-                          ImportOptions options = smallWorkload()) {
+                          const ImportOptions& options = smallWorkload()) {
     return importHfConfig(patched(sample, patch), sample + ".json", options);
 }
 

@@ -104,8 +104,8 @@ void TestSafetensors::damage_data() {
     QTest::addColumn<std::string>("json");
     QTest::addColumn<int>("dataBytes");
     QTest::addColumn<QString>("says");
-    const auto row = [](const char* tag, std::string json, int bytes, const char* says) {
-        QTest::newRow(tag) << std::move(json) << bytes << QString(says);
+    const auto row = [](const char* tag, const std::string& json, int bytes, const char* says) {
+        QTest::newRow(tag) << json << bytes << QString(says);
     };
     const auto one = [](const std::string& body) { return "{\"a\":" + body + "}"; };
     row("not json", "{\"a\":}", 0, "not valid JSON at byte 14");

@@ -120,8 +120,8 @@ void TestGraphJson::damage_data() {
     QTest::addColumn<std::string>("json");
     QTest::addColumn<QString>("says");
     const std::string op = R"(["a","Input","",{},[],[["a","f32",[1]]]])";
-    const auto row = [](const char* tag, std::string json, const char* says) {
-        QTest::newRow(tag) << std::move(json) << QString(says);
+    const auto row = [](const char* tag, const std::string& json, const char* says) {
+        QTest::newRow(tag) << json << QString(says);
     };
     row("empty", "", "no JSON at byte 1");
     row("other json", R"({"format":"x"})", "this is no graph snapshot");
