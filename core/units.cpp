@@ -34,7 +34,7 @@ std::string threeDigits(double value) {
 
 std::string inUnits(double value, std::span<const Unit> units) {
     if (std::isnan(value)) return "unknown";
-    if (std::isinf(value)) return value < 0 ? "-∞" : "∞";
+    if (std::isinf(value)) return fmt::format("{}∞ {}", value < 0 ? "-" : "", units.front().name);
     std::size_t i = 0;
     // Rounding to three digits must not give "1000 ms" where "1 s" is meant.
     while (i + 1 < units.size() && std::abs(value) < units[i].size * 0.9995) ++i;
