@@ -14,16 +14,9 @@ struct Document::Opened {
     bool temporary = false;
     ModelBundle bundle;
     PlanRequest request;
-    std::vector<std::string> notes;   ///< sentences for the user
-    ModelReference reference;         ///< reload: of the file that was read
-    std::string snapshot;             ///< reload: the graph as text
+    std::vector<std::string> notes; ///< sentences for the user
+    ModelReference reference;       ///< reload: of the file that was read
+    std::string snapshot;           ///< reload: the graph as text
 };
-
-/// The part of a request that sizes the graph. Two requests with equal keys share a graph.
-std::string workloadKey(const PlanRequest& request);
-
-/// A first request for a model: the smallest number of nodes whose memory holds its training state
-/// with room for activations, and a batch every data-parallel rank gets a share of.
-PlanRequest suggestedRequest(const Graph& graph);
 
 } // namespace shardlens

@@ -69,7 +69,7 @@ bool Document::redoStep() {
 void Document::afterUndo() {
     m_request = m_session->content().request;
     emit requestChanged();
-    const auto known = m_bundles.find(workloadKey(m_request));
+    const auto known = m_bundles.find(sizingOf(m_request));
     if (known == m_bundles.end()) { // undone in an earlier sitting: read the model for it
         m_stale = m_plan != nullptr;
         emit planChanged();
@@ -97,8 +97,9 @@ bool Document::pin(OpId op, const QString& choice, bool allBlocks) {
         return member && folding.classOf[*member] == folding.classOf[op];
     });
     request.pins.push_back({whole ? classTarget : name, choice.toStdString()});
-    const QString shown = whole ? tr("%1 in all %2 blocks").arg(shortName(name)).arg(opClass.multiplicity)
-                                : text(name);
+    const QString shown =
+        whole ? tr("%1 in all %2 blocks").arg(shortName(name)).arg(opClass.multiplicity)
+              : text(name);
     return applyStep(request, tr("Pin %1 to %2").arg(shown, choice), QStringLiteral("pin"));
 }
 
@@ -150,7 +151,7 @@ bool Document::changeSetup(const PlanRequest& request, const QString& label) {
         emit requestChanged();
         return false;
     }
-    if (!m_bundles.contains(workloadKey(request))) {
+    if (!m_bundles.contains(sizingOf(request))) {
         reload(request, label);
         return true;
     }
