@@ -6,7 +6,8 @@ namespace shardlens {
 
 namespace {
 
-std::string sentence(const std::string& problem, const std::string& where, const std::string& hint) {
+std::string sentence(const std::string& problem, const std::string& where,
+                     const std::string& hint) {
     std::string text = where.empty() ? problem : where + ": " + problem;
     if (!hint.empty()) text += "; " + hint;
     return text;
@@ -16,6 +17,7 @@ std::string sentence(const std::string& problem, const std::string& where, const
 
 Error::Error(std::string problem, std::string where, std::string hint)
     : std::runtime_error(sentence(problem, where, hint)), m_problem(std::move(problem)),
-      m_where(std::move(where)), m_hint(std::move(hint)) {}
+      m_where(std::move(where)), m_hint(std::move(hint)) {
+}
 
 } // namespace shardlens

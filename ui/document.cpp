@@ -51,7 +51,9 @@ QString Document::readOnlyReason() const {
     return isReadOnly() ? text(m_session->readOnlyReason()) : QString();
 }
 
-QString Document::path() const { return m_session ? text(m_session->path().string()) : QString(); }
+QString Document::path() const {
+    return m_session ? text(m_session->path().string()) : QString();
+}
 
 QString Document::title() const {
     if (!m_session) return {};
@@ -111,7 +113,9 @@ void Document::resolve() {
     emit progressChanged();
 }
 
-void Document::solveAgain() { resolve(); }
+void Document::solveAgain() {
+    resolve();
+}
 
 void Document::fetch() {
     auto progress = m_planning->takeProgress();
@@ -153,7 +157,9 @@ void Document::cancel() {
     }
 }
 
-void Document::fail(const QString& text) { emit message(MessageKind::Error, text); }
+void Document::fail(const QString& text) {
+    emit message(MessageKind::Error, text);
+}
 
 QString Document::viewState(const QString& key) const {
     const auto found = m_viewState.find(key.toStdString());

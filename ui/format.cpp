@@ -22,9 +22,15 @@ QString text(std::string_view utf8) {
     return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
 }
 
-QString formatTime(double seconds) { return text(secondsText(seconds)); }
-QString formatBytes(double bytes) { return text(bytesText(bytes)); }
-QString formatCount(double count) { return text(countText(count)).trimmed(); }
+QString formatTime(double seconds) {
+    return text(secondsText(seconds));
+}
+QString formatBytes(double bytes) {
+    return text(bytesText(bytes));
+}
+QString formatCount(double count) {
+    return text(countText(count)).trimmed();
+}
 
 QString formatDelta(double seconds) {
     if (std::abs(seconds) < 1e-12) return QStringLiteral("±0");
@@ -71,12 +77,15 @@ OpFamily familyOf(OpKind kind) {
     switch (kind) {
     case OpKind::Input:
     case OpKind::Parameter:
-    case OpKind::Constant: return OpFamily::Source;
+    case OpKind::Constant:
+        return OpFamily::Source;
     case OpKind::MatMul:
     case OpKind::Einsum:
     case OpKind::Conv:
-    case OpKind::ConvTranspose: return OpFamily::Contraction;
-    case OpKind::Attention: return OpFamily::Attention;
+    case OpKind::ConvTranspose:
+        return OpFamily::Contraction;
+    case OpKind::Attention:
+        return OpFamily::Attention;
     case OpKind::Transpose:
     case OpKind::Reshape:
     case OpKind::Expand:
@@ -84,18 +93,25 @@ OpFamily familyOf(OpKind kind) {
     case OpKind::Split:
     case OpKind::Slice:
     case OpKind::Pad:
-    case OpKind::Tile: return OpFamily::View;
-    case OpKind::Opaque: return OpFamily::Opaque;
-    default: return OpFamily::Vector;
+    case OpKind::Tile:
+        return OpFamily::View;
+    case OpKind::Opaque:
+        return OpFamily::Opaque;
+    default:
+        return OpFamily::Vector;
     }
 }
 
 QString shortName(CollectiveKind kind) {
     switch (kind) {
-    case CollectiveKind::AllReduce: return QStringLiteral("AR");
-    case CollectiveKind::AllGather: return QStringLiteral("AG");
-    case CollectiveKind::ReduceScatter: return QStringLiteral("RS");
-    case CollectiveKind::AllToAll: return QStringLiteral("A2A");
+    case CollectiveKind::AllReduce:
+        return QStringLiteral("AR");
+    case CollectiveKind::AllGather:
+        return QStringLiteral("AG");
+    case CollectiveKind::ReduceScatter:
+        return QStringLiteral("RS");
+    case CollectiveKind::AllToAll:
+        return QStringLiteral("A2A");
     }
     return {};
 }

@@ -33,9 +33,10 @@ const QString kDocksKey = QStringLiteral("docks");
 MainWindow::MainWindow(const QString& file, MainWindowOptions options, QWidget* parent)
     : QMainWindow(parent), m_options(std::move(options)), m_document(m_options.document) {
     if (m_options.keepSettings)
-        m_settings = m_options.settingsFile.isEmpty()
-                         ? std::make_unique<QSettings>()
-                         : std::make_unique<QSettings>(m_options.settingsFile, QSettings::IniFormat);
+        m_settings =
+            m_options.settingsFile.isEmpty()
+                ? std::make_unique<QSettings>()
+                : std::make_unique<QSettings>(m_options.settingsFile, QSettings::IniFormat);
     setObjectName(QStringLiteral("mainWindow"));
     setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowTabbedDocks | AllowNestedDocks);
@@ -61,7 +62,8 @@ MainWindow::MainWindow(const QString& file, MainWindowOptions options, QWidget* 
 }
 
 MainWindow::~MainWindow() {
-    // Views look at the document while they are alive; it is a member and goes before child widgets.
+    // Views look at the document while they are alive; it is a member and goes before child
+    // widgets.
     m_document.disconnect();
     m_document.undoStack()->disconnect();
     delete m_controller;
@@ -120,9 +122,9 @@ void MainWindow::refillRecent() {
     const QStringList list =
         m_settings ? m_settings->value(QStringLiteral("recent")).toStringList() : QStringList();
     for (int i = 0; i < list.size(); ++i) {
-        QAction* action = m_recent->addAction(
-            tr("&%1  %2").arg(i + 1).arg(QFileInfo(list[i]).fileName()), this,
-            [this, file = list[i]] { openFile(file); });
+        QAction* action =
+            m_recent->addAction(tr("&%1  %2").arg(i + 1).arg(QFileInfo(list[i]).fileName()), this,
+                                [this, file = list[i]] { openFile(file); });
         action->setToolTip(list[i]);
         action->setStatusTip(list[i]);
     }
@@ -150,9 +152,10 @@ void MainWindow::updateCommands() {
     const bool open = m_document.isOpen(), writable = open && !m_document.isReadOnly();
     const bool op = m_document.selectedOp() != kNoOp;
     const int run = m_document.selectedRun();
-    const bool inRun = op && m_document.folding() &&
-                       m_document.folding()->classes[m_document.folding()->classOf[m_document.selectedOp()]]
-                               .run >= 0;
+    const bool inRun =
+        op && m_document.folding() &&
+        m_document.folding()->classes[m_document.folding()->classOf[m_document.selectedOp()]].run >=
+            0;
     const QUndoStack* undo = m_document.undoStack();
     const std::pair<const char*, bool> states[] = {
         {"file.save", open},
@@ -170,10 +173,10 @@ void MainWindow::updateCommands() {
         {"plan.solve", open},
         {"plan.cancel", m_document.isLoading() || m_document.isSolving()}};
     for (const auto& [id, enabled] : states) m_commands->action(id)->setEnabled(enabled);
-    m_commands->action("edit.undo")->setText(undo->canUndo() ? tr("&Undo: %1").arg(undo->undoText())
-                                                             : tr("&Undo"));
-    m_commands->action("edit.redo")->setText(undo->canRedo() ? tr("&Redo: %1").arg(undo->redoText())
-                                                             : tr("&Redo"));
+    m_commands->action("edit.undo")
+        ->setText(undo->canUndo() ? tr("&Undo: %1").arg(undo->undoText()) : tr("&Undo"));
+    m_commands->action("edit.redo")
+        ->setText(undo->canRedo() ? tr("&Redo: %1").arg(undo->redoText()) : tr("&Redo"));
     m_commands->action("edit.undo")->setIconText(tr("Undo"));
     m_commands->action("edit.redo")->setIconText(tr("Redo"));
 }
@@ -189,14 +192,14 @@ void MainWindow::saveState() {
     if (!m_document.isOpen()) return;
     m_controller->saveViewStateNow();
     const QByteArray docks = QMainWindow::saveState(kStateVersion).toBase64();
-    m_document.setViewState(kDocksKey,
-                            QStringLiteral("\"%1\"").arg(QString::fromLatin1(docks)));
+    m_document.setViewState(kDocksKey, QStringLiteral("\"%1\"").arg(QString::fromLatin1(docks)));
 }
 
 void MainWindow::restoreDocks() {
     const QString docks = m_document.viewState(kDocksKey);
     if (docks.size() > 2)
-        restoreState(QByteArray::fromBase64(docks.mid(1, docks.size() - 2).toLatin1()), kStateVersion);
+        restoreState(QByteArray::fromBase64(docks.mid(1, docks.size() - 2).toLatin1()),
+                     kStateVersion);
 }
 
 bool MainWindow::waitForIdle(int milliseconds) {
@@ -212,8 +215,8 @@ bool MainWindow::waitForIdle(int milliseconds) {
 
 bool MainWindow::event(QEvent* event) {
     if (event->type() == QEvent::ThemeChange && m_theme == ThemeMode::System)
-        QMetaObject::invokeMethod(this, [this] { setTheme(ThemeMode::System); },
-                                  Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this, [this] { setTheme(ThemeMode::System); }, Qt::QueuedConnection);
     return QMainWindow::event(event);
 }
 
@@ -303,9 +306,8 @@ void MainWindow::connectCommands() {
     commands.connectTo("plan.unpin", [this] { m_controller->unpinSelected(); });
     commands.connectTo("plan.solve", [this] { m_document.solveAgain(); });
     commands.connectTo("plan.cancel", [this] { m_document.cancel(); });
-    commands.connectTo("help.palette", [this] {
-        (new CommandPalette(m_commands->actions(), this))->show();
-    });
+    commands.connectTo("help.palette",
+                       [this] { (new CommandPalette(m_commands->actions(), this))->show(); });
     commands.connectTo("help.keys", [this] { makeKeySheet(m_commands->actions(), this)->show(); });
     commands.connectTo("help.about", [this] {
         auto* box = new QMessageBox(

@@ -70,8 +70,8 @@ void MainWindow::buildPanels() {
     addPanel(QStringLiteral("setupDock"), tr("Setup"), m_setup, Qt::LeftDockWidgetArea);
     addPanel(QStringLiteral("meshDock"), tr("Mesh"), m_mesh, Qt::LeftDockWidgetArea);
     addPanel(QStringLiteral("pinsDock"), tr("Pins"), m_pins, Qt::LeftDockWidgetArea);
-    QDockWidget* issues = addPanel(QStringLiteral("issuesDock"), tr("Issues"), m_issues,
-                                   Qt::LeftDockWidgetArea);
+    QDockWidget* issues =
+        addPanel(QStringLiteral("issuesDock"), tr("Issues"), m_issues, Qt::LeftDockWidgetArea);
     addPanel(QStringLiteral("totalsDock"), tr("Plan"), m_totals, Qt::RightDockWidgetArea);
     addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), m_inspector,
              Qt::RightDockWidgetArea);
@@ -141,13 +141,13 @@ void MainWindow::buildToolBar() {
     m_matches->setMinimumWidth(fontMetrics().horizontalAdvance(QStringLiteral(" 0000 of 0000 ")));
     bar->addWidget(m_search);
     bar->addWidget(m_matches);
-    connect(m_colour, &QComboBox::currentIndexChanged, m_controller, [this](int index) {
-        m_controller->setColourMode(static_cast<ColourMode>(index));
-    });
+    connect(m_colour, &QComboBox::currentIndexChanged, m_controller,
+            [this](int index) { m_controller->setColourMode(static_cast<ColourMode>(index)); });
     connect(m_controller, &GraphController::colourModeChanged, m_colour,
             [this](ColourMode mode) { m_colour->setCurrentIndex(static_cast<int>(mode)); });
     connect(m_search, &QLineEdit::textChanged, m_controller, &GraphController::search);
-    connect(m_search, &QLineEdit::returnPressed, m_controller, [this] { m_controller->nextMatch(); });
+    connect(m_search, &QLineEdit::returnPressed, m_controller,
+            [this] { m_controller->nextMatch(); });
     connect(m_controller, &GraphController::matchesChanged, m_matches, [this](int at, int count) {
         if (m_search->text().trimmed().isEmpty())
             m_matches->clear();

@@ -28,9 +28,8 @@ void wait(MainWindow& window, const std::string& file) {
 /// The run that holds most ops, -1 if there is none.
 int largestRun(const Folding& folding) {
     const auto most = std::max_element(
-        folding.runs.begin(), folding.runs.end(), [](const FoldRun& a, const FoldRun& b) {
-            return a.period * a.count < b.period * b.count;
-        });
+        folding.runs.begin(), folding.runs.end(),
+        [](const FoldRun& a, const FoldRun& b) { return a.period * a.count < b.period * b.count; });
     return most == folding.runs.end() ? -1 : static_cast<int>(most - folding.runs.begin());
 }
 
@@ -45,9 +44,8 @@ OpId telling(const Document& document, int run) {
                             folding.instanceOf[op] == 1;
         if (!(run < 0 || inside)) continue;
         if (document.graph()->op(op).inputs.empty()) continue;
-        const double cost = plan ? plan->figures[op].communication * 1e3 +
-                                       plan->figures[op].compute.forward
-                                 : 0;
+        const double cost =
+            plan ? plan->figures[op].communication * 1e3 + plan->figures[op].compute.forward : 0;
         if (cost > most) {
             most = cost;
             best = op;

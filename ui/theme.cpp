@@ -81,26 +81,38 @@ bool Palette::isDark(const QPalette& palette) {
            luminance(palette.color(QPalette::WindowText));
 }
 
-const Palette& Palette::of(const QPalette& palette) { return isDark(palette) ? dark() : light(); }
+const Palette& Palette::of(const QPalette& palette) {
+    return isDark(palette) ? dark() : light();
+}
 
-const Palette& Palette::of(const QWidget* widget) { return of(widget->palette()); }
+const Palette& Palette::of(const QWidget* widget) {
+    return of(widget->palette());
+}
 
-QColor Palette::axis(std::size_t index) const { return m_categories[std::min<std::size_t>(index, 3)]; }
+QColor Palette::axis(std::size_t index) const {
+    return m_categories[std::min<std::size_t>(index, 3)];
+}
 
 QBrush Palette::axisHatch(std::size_t index) const {
-    static constexpr std::array<Qt::BrushStyle, 4> kHatches = {
-        Qt::FDiagPattern, Qt::HorPattern, Qt::BDiagPattern, Qt::VerPattern};
+    static constexpr std::array<Qt::BrushStyle, 4> kHatches = {Qt::FDiagPattern, Qt::HorPattern,
+                                                               Qt::BDiagPattern, Qt::VerPattern};
     return QBrush(axis(index), kHatches[std::min<std::size_t>(index, 3)]);
 }
 
 QColor Palette::family(OpFamily family) const {
     switch (family) {
-    case OpFamily::Contraction: return m_categories[0];
-    case OpFamily::Attention: return m_categories[3];
-    case OpFamily::Vector: return m_categories[2];
-    case OpFamily::View: return border;
-    case OpFamily::Source: return m_categories[4];
-    case OpFamily::Opaque: return m_categories[5];
+    case OpFamily::Contraction:
+        return m_categories[0];
+    case OpFamily::Attention:
+        return m_categories[3];
+    case OpFamily::Vector:
+        return m_categories[2];
+    case OpFamily::View:
+        return border;
+    case OpFamily::Source:
+        return m_categories[4];
+    case OpFamily::Opaque:
+        return m_categories[5];
     }
     return border;
 }
@@ -122,7 +134,8 @@ QColor Palette::mix(const QColor& ground, const QColor& over, double amount) {
     const auto blend = [amount](float a, float b) {
         return static_cast<float>(std::clamp(a + (b - a) * amount, 0.0, 1.0));
     };
-    return QColor::fromRgbF(blend(ground.redF(), over.redF()), blend(ground.greenF(), over.greenF()),
+    return QColor::fromRgbF(blend(ground.redF(), over.redF()),
+                            blend(ground.greenF(), over.greenF()),
                             blend(ground.blueF(), over.blueF()));
 }
 

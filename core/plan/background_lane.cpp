@@ -6,7 +6,8 @@
 
 namespace shardlens {
 
-BackgroundLane::BackgroundLane() : m_thread([this](const std::stop_token& stop) { run(stop); }) {}
+BackgroundLane::BackgroundLane() : m_thread([this](const std::stop_token& stop) { run(stop); }) {
+}
 
 BackgroundLane::~BackgroundLane() {
     cancel();

@@ -42,7 +42,8 @@ PlanningFunctions PlanningFunctions::real() {
 }
 
 PlanningService::PlanningService(std::function<void()> wake, PlanningFunctions functions)
-    : m_wake(std::move(wake)), m_functions(std::move(functions)) {}
+    : m_wake(std::move(wake)), m_functions(std::move(functions)) {
+}
 
 void PlanningService::post() {
     if (!m_awake.exchange(true)) m_wake();
@@ -64,9 +65,8 @@ std::uint64_t PlanningService::solve(std::shared_ptr<const Graph> graph,
             return withPins(*previous, request.pins);
         return makeContext(graph, folding, request);
     };
-    m_solveLane.submit([this, generation, context = std::move(context)](const std::stop_token& stop) {
-        solveJob(generation, stop, context);
-    });
+    m_solveLane.submit([this, generation, context = std::move(context)](
+                           const std::stop_token& stop) { solveJob(generation, stop, context); });
     return generation;
 }
 
@@ -78,12 +78,9 @@ void PlanningService::solveJob(std::uint64_t generation, const std::stop_token& 
     const auto progress = [this, generation, start](const solve::Progress& step) {
         const std::lock_guard lock(m_mutex);
         if (generation != m_solveGeneration) return;
-        m_progress = PlanningProgress{generation,
-                                      step.incumbent,
-                                      step.bound,
-                                      gapOf(step.incumbent, step.bound),
-                                      secondsSince(start),
-                                      step.stage};
+        m_progress = PlanningProgress{generation,          step.incumbent,
+                                      step.bound,          gapOf(step.incumbent, step.bound),
+                                      secondsSince(start), step.stage};
         post();
     };
     try {
@@ -123,21 +120,21 @@ std::uint64_t PlanningService::alternatives(std::shared_ptr<const Plan> plan, Op
         generation = ++m_alternativesGeneration;
         m_alternatives.reset();
     }
-    m_alternativesLane.submit([this, generation, plan = std::move(plan),
-                               op](const std::stop_token& stop) {
-        AlternativesResult result{generation, op, plan, {}, {}};
-        try {
-            result.list = m_functions.alternatives(*plan, op, PlannerOptions{stop, {}});
-        } catch (const Cancelled&) {
-            return;
-        } catch (const std::exception& error) {
-            result.error = error.what();
-        }
-        const std::lock_guard lock(m_mutex);
-        if (generation != m_alternativesGeneration) return;
-        m_alternatives = std::move(result);
-        post();
-    });
+    m_alternativesLane.submit(
+        [this, generation, plan = std::move(plan), op](const std::stop_token& stop) {
+            AlternativesResult result{generation, op, plan, {}, {}};
+            try {
+                result.list = m_functions.alternatives(*plan, op, PlannerOptions{stop, {}});
+            } catch (const Cancelled&) {
+                return;
+            } catch (const std::exception& error) {
+                result.error = error.what();
+            }
+            const std::lock_guard lock(m_mutex);
+            if (generation != m_alternativesGeneration) return;
+            m_alternatives = std::move(result);
+            post();
+        });
     return generation;
 }
 

@@ -199,8 +199,8 @@ private slots:
             const Mesh& mesh = made->context->mesh;
             QCOMPARE(overlay->items[i].choice, text(toString(made->decisions.op[id], rule, mesh)));
             const Shape& shape = m_graph->tensor(m_graph->op(id).outputs[0]).spec.shape;
-            const Shape local =
-                localShape(shape, valueSide(resultLayout(made->decisions.op[id], rule, 0, mesh)), mesh);
+            const Shape local = localShape(
+                shape, valueSide(resultLayout(made->decisions.op[id], rule, 0, mesh)), mesh);
             for (std::size_t d = 0; d < shape.size(); ++d) {
                 QCOMPARE(overlay->items[i].result.dims[d].global, shape[d]);
                 QCOMPARE(overlay->items[i].result.dims[d].local, local[d]);
@@ -227,14 +227,15 @@ private slots:
         const auto ranges = rangesOf(*pinned, 0);
         QVERIFY(ranges.size() > 1);
         QVERIFY(std::any_of(ranges.begin(), ranges.end(), [&](const RepeatRange& range) {
-            return range.first <= at && at <= range.last && range.last - range.first + 1 <
-                                                                m_folding->runs[0].count;
+            return range.first <= at && at <= range.last &&
+                   range.last - range.first + 1 < m_folding->runs[0].count;
         }));
         QVERIFY(!GraphPainter::rangesText(ranges).isEmpty());
         const auto overlay = buildOverlay(scene({0}), pinned, {at}, {});
         const int item = overlay->scene->itemOf(target);
         QVERIFY(overlay->items[static_cast<std::size_t>(item)].pinned);
-        const auto elsewhere = buildOverlay(overlay->scene, pinned, {at == 1 ? std::size_t{2} : 1}, {});
+        const auto elsewhere =
+            buildOverlay(overlay->scene, pinned, {at == 1 ? std::size_t{2} : 1}, {});
         QVERIFY(!elsewhere->items[static_cast<std::size_t>(item)].pinned);
     }
 
@@ -245,8 +246,7 @@ private slots:
             if (label.isNull()) continue;
             for (const SceneItem& item : overlay->scene->items)
                 if (item.kind != ItemKind::Frame) QVERIFY(!item.rect.intersects(label));
-            for (std::size_t o = 0; o < e; ++o)
-                QVERIFY(!overlay->edges[o].label.intersects(label));
+            for (std::size_t o = 0; o < e; ++o) QVERIFY(!overlay->edges[o].label.intersects(label));
             for (const EdgeMark& other : overlay->edges)
                 for (const Lozenge& lozenge : other.collectives)
                     QVERIFY(!lozenge.rect.intersects(label));
@@ -284,7 +284,8 @@ private slots:
             return list;
         };
         QCOMPARE(names("layers.3.down weight").size(), 1);
-        QCOMPARE(names("layers.3.down weight").front(), QStringLiteral("model.layers.3.down.weight"));
+        QCOMPARE(names("layers.3.down weight").front(),
+                 QStringLiteral("model.layers.3.down.weight"));
         QVERIFY(names("MATMUL").size() >= 3); // up, down, head: one for each class
         QVERIFY(names("gelu").size() >= 1);
         QCOMPARE(names("no such thing").size(), 0);

@@ -18,12 +18,26 @@ namespace {
 
 std::shared_ptr<const Graph> smallGraph() {
     auto graph = std::make_shared<Graph>();
-    Op input{.name = "x", .kind = OpKind::Input, .type = {}, .attributes = {}, .inputs = {}, .outputs = {}};
+    Op input{.name = "x",
+             .kind = OpKind::Input,
+             .type = {},
+             .attributes = {},
+             .inputs = {},
+             .outputs = {}};
     const OpId x = graph->addOp(input, {{DType::BF16, {8, 16}}});
-    Op weight{.name = "w", .kind = OpKind::Parameter, .type = {}, .attributes = {}, .inputs = {}, .outputs = {}};
+    Op weight{.name = "w",
+              .kind = OpKind::Parameter,
+              .type = {},
+              .attributes = {},
+              .inputs = {},
+              .outputs = {}};
     const OpId w = graph->addOp(weight, {{DType::BF16, {16, 32}}});
-    Op product{.name = "mm", .kind = OpKind::MatMul, .type = {}, .attributes = {},
-               .inputs = {graph->op(x).outputs[0], graph->op(w).outputs[0]}, .outputs = {}};
+    Op product{.name = "mm",
+               .kind = OpKind::MatMul,
+               .type = {},
+               .attributes = {},
+               .inputs = {graph->op(x).outputs[0], graph->op(w).outputs[0]},
+               .outputs = {}};
     const OpId mm = addInferred(*graph, product);
     graph->markOutput(graph->op(mm).outputs[0]);
     return graph;

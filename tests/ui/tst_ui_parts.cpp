@@ -32,7 +32,8 @@ class TestUiParts : public QObject {
 private slots:
     void alternativesModel() {
         AlternativesModel model;
-        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model,
+                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
         Alternative chosen;
         chosen.text = "n@tp";
         chosen.time = 0.5;
@@ -69,7 +70,8 @@ private slots:
 
     void pinsModel() {
         PinsModel model;
-        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model,
+                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
         model.setPins({{"layers.3.q", "n@tp"}, {"class:layers.0.k", "replicated"}}, {true});
         QCOMPARE(model.rowCount(), 2);
         QCOMPARE(model.index(0, PinsModel::State).data().toString(), QStringLiteral("⚠ clashes"));
@@ -80,10 +82,11 @@ private slots:
 
     void issuesModelCountsEqualOnes() {
         IssuesModel model;
-        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model,
+                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
         const Issue twice{Issue::Severity::Warning, QStringLiteral("odd"), {}};
-        model.setIssues({twice, {Issue::Severity::Error, QStringLiteral("bad"), QStringLiteral("op")},
-                         twice});
+        model.setIssues(
+            {twice, {Issue::Severity::Error, QStringLiteral("bad"), QStringLiteral("op")}, twice});
         QCOMPARE(model.rowCount(), 2);
         QVERIFY(model.index(0, 0).data().toString().contains(QStringLiteral("2 times")));
         QCOMPARE(model.index(1, 1).data().toString(), QStringLiteral("op"));
@@ -118,7 +121,8 @@ private slots:
                 QVERIFY(Palette::contrast(palette->textOn(ground), ground) >= 4.5);
             }
             for (std::size_t a = 0; a < 4; ++a)
-                QVERIFY(Palette::contrast(palette->textOn(palette->axis(a)), palette->axis(a)) >= 4.5);
+                QVERIFY(Palette::contrast(palette->textOn(palette->axis(a)), palette->axis(a)) >=
+                        4.5);
         }
         // More is further from the ground, in both themes.
         for (const Palette* palette : {&Palette::light(), &Palette::dark()})
@@ -159,8 +163,10 @@ private slots:
         side[1] = 1;
         const auto shards = shardsOf({8, 16}, side, mesh);
         QCOMPARE(shards.size(), std::size_t{8});
-        QCOMPARE(shards[0].slices, (std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 4}, {0, 4}}));
-        QCOMPARE(shards[5].slices, (std::vector<std::pair<std::int64_t, std::int64_t>>{{4, 8}, {4, 8}}));
+        QCOMPARE(shards[0].slices,
+                 (std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 4}, {0, 4}}));
+        QCOMPARE(shards[5].slices,
+                 (std::vector<std::pair<std::int64_t, std::int64_t>>{{4, 8}, {4, 8}}));
         // Both axes on one dimension: the outer axis is the major one.
         side[1] = 0;
         const auto both = shardsOf({8, 16}, side, mesh);
@@ -181,8 +187,9 @@ private slots:
                 QVERIFY(QRectF(view.rect()).contains(view.deviceRect(a)));
                 QCOMPARE(view.deviceAt(view.deviceRect(a).center()), a);
                 for (int b = 0; b < a; ++b)
-                    QVERIFY(!view.deviceRect(a).adjusted(0.1, 0.1, -0.1, -0.1).intersects(
-                        view.deviceRect(b)));
+                    QVERIFY(!view.deviceRect(a)
+                                 .adjusted(0.1, 0.1, -0.1, -0.1)
+                                 .intersects(view.deviceRect(b)));
             }
         }
     }

@@ -433,14 +433,17 @@ private slots:
             QVERIFY(main->document().isTemporary());
             QVERIFY(QFile::exists(main->document().path()));
         }
-        QVERIFY(QDir(file(QStringLiteral("unsaved"))).entryList({QStringLiteral("*.shardlens")}).size() <= 8);
+        QVERIFY(QDir(file(QStringLiteral("unsaved")))
+                    .entryList({QStringLiteral("*.shardlens")})
+                    .size() <= 8);
     }
 
     void cancelsASolve() {
         MainWindowOptions wish = options();
         wish.document.functions.optimise = slowly;
         const auto main = window(file(QStringLiteral("model.json")), wish);
-        QTRY_VERIFY_WITH_TIMEOUT(main->document().isSolving() && main->document().progress(), kWait);
+        QTRY_VERIFY_WITH_TIMEOUT(main->document().isSolving() && main->document().progress(),
+                                 kWait);
         auto* cancel = child<QToolButton>(*main, "jobCancel");
         QVERIFY(cancel->isVisible());
         QVERIFY(child<QLabel>(*main, "jobText")->text().contains(QStringLiteral("gap 50 %")));
@@ -514,12 +517,10 @@ private slots:
     void everythingHasAName() {
         const auto main = ready();
         for (QWidget* widget : main->findChildren<QWidget*>()) {
-            const bool interactive = qobject_cast<QAbstractButton*>(widget) ||
-                                     qobject_cast<QComboBox*>(widget) ||
-                                     qobject_cast<QLineEdit*>(widget) ||
-                                     qobject_cast<QAbstractSpinBox*>(widget) ||
-                                     qobject_cast<QTableView*>(widget) ||
-                                     qobject_cast<GraphView*>(widget);
+            const bool interactive =
+                qobject_cast<QAbstractButton*>(widget) || qobject_cast<QComboBox*>(widget) ||
+                qobject_cast<QLineEdit*>(widget) || qobject_cast<QAbstractSpinBox*>(widget) ||
+                qobject_cast<QTableView*>(widget) || qobject_cast<GraphView*>(widget);
             const QString owner = QString::fromLatin1(widget->parent()->metaObject()->className());
             if (!interactive || widget->objectName().startsWith(QLatin1String("qt_")) ||
                 !owner.startsWith(QLatin1String("shardlens")))

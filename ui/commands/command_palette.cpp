@@ -77,8 +77,7 @@ void CommandPalette::refill() {
         const QAction* action = m_actions[i];
         const QString keys = CommandRegistry::keysText(action);
         auto* item = new QListWidgetItem(
-            keys.isEmpty() ? plainText(action)
-                           : tr("%1    (%2)").arg(plainText(action), keys),
+            keys.isEmpty() ? plainText(action) : tr("%1    (%2)").arg(plainText(action), keys),
             m_list);
         item->setToolTip(action->toolTip());
         item->setData(Qt::UserRole, static_cast<qulonglong>(i));

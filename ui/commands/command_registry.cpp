@@ -37,12 +37,12 @@ constexpr std::array kCommands = {
                 COMMAND_TEXT("Search ops by name, kind or class"), "Ctrl+F"},
     CommandSpec{"edit.copyName", kEdit, COMMAND_TEXT("&Copy name"),
                 COMMAND_TEXT("Copy the full name of the selected op"), "Ctrl+C", kGraph},
-    CommandSpec{"view.fitAll", kView, COMMAND_TEXT("Show &all"), COMMAND_TEXT("Show the whole model"),
-                "0", kGraph},
+    CommandSpec{"view.fitAll", kView, COMMAND_TEXT("Show &all"),
+                COMMAND_TEXT("Show the whole model"), "0", kGraph},
     CommandSpec{"view.fitSelection", kView, COMMAND_TEXT("Show &selection"),
                 COMMAND_TEXT("Bring the selected op near"), "F", kGraph},
-    CommandSpec{"view.zoomIn", kView, COMMAND_TEXT("Zoom &in"), COMMAND_TEXT("Nearer"), "+; =",
-                kGraph},
+    CommandSpec{"view.zoomIn", kView, COMMAND_TEXT("Zoom &in"), COMMAND_TEXT("Nearer"),
+                "+; =", kGraph},
     CommandSpec{"view.zoomOut", kView, COMMAND_TEXT("Zoom &out"), COMMAND_TEXT("Farther"), "-",
                 kGraph},
     CommandSpec{"view.toggleBlock", kView, COMMAND_TEXT("Open or close &block"),
@@ -57,8 +57,8 @@ constexpr std::array kCommands = {
     CommandSpec{"view.forward", kView, COMMAND_TEXT("For&ward"),
                 COMMAND_TEXT("Select what was selected after"), "Alt+Right"},
     CommandSpec{"view.parameters", kView, COMMAND_TEXT("&Parameters"),
-                COMMAND_TEXT("Draw parameters and constants on the ops that read them"), "", kWindow,
-                true},
+                COMMAND_TEXT("Draw parameters and constants on the ops that read them"), "",
+                kWindow, true},
     CommandSpec{"view.resetDocks", kView, COMMAND_TEXT("&Reset panels"),
                 COMMAND_TEXT("Put all panels back in their places"), ""},
     CommandSpec{"plan.pin", kPlan, COMMAND_TEXT("&Pin"),
@@ -78,7 +78,9 @@ constexpr std::array kCommands = {
 
 } // namespace
 
-std::span<const CommandSpec> commandTable() { return kCommands; }
+std::span<const CommandSpec> commandTable() {
+    return kCommands;
+}
 
 QString CommandRegistry::translated(const char* source) {
     return QCoreApplication::translate("Commands", source);
@@ -110,9 +112,8 @@ QAction* CommandRegistry::action(const char* id) const {
 
 void CommandRegistry::connectTo(const char* id, std::function<void()> function) {
     QAction* target = action(id);
-    QObject::connect(target, &QAction::triggered, target, [function = std::move(function)] {
-        function();
-    });
+    QObject::connect(target, &QAction::triggered, target,
+                     [function = std::move(function)] { function(); });
 }
 
 std::vector<QAction*> CommandRegistry::actions() const {

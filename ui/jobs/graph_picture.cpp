@@ -20,7 +20,8 @@ LayoutFunction layoutWith(const std::string& helperExecutable, std::shared_ptr<L
 
 GraphPicture::GraphPicture(QObject* parent)
     : QObject(parent), m_sceneLane(std::make_unique<BackgroundLane>()),
-      m_overlayLane(std::make_unique<BackgroundLane>()) {}
+      m_overlayLane(std::make_unique<BackgroundLane>()) {
+}
 
 GraphPicture::~GraphPicture() = default;
 
@@ -96,26 +97,26 @@ void GraphPicture::buildOverlaySoon() {
     const std::uint64_t wish = ++m_overlayWish;
     std::shared_ptr<const Plan> plan = m_plan;
     if (plan && plan->context->graph != m_scene->graph) plan = nullptr;
-    m_overlayLane->submit([this, wish, scene = m_scene, plan,
-                           repeats = m_repeats](const std::stop_token& stop) {
-        std::shared_ptr<const GraphOverlay> overlay;
-        QString error;
-        try {
-            overlay = buildOverlay(scene, plan, repeats, stop);
-        } catch (const Cancelled&) {
-            return;
-        } catch (const std::exception& failure) {
-            error = text(failure.what());
-        }
-        QMetaObject::invokeMethod(this, [this, wish, overlay, error] {
-            if (wish != m_overlayWish) return;
-            m_overlayBusy = false;
-            if (overlay)
-                emit ready(overlay);
-            else
-                emit failed(error);
+    m_overlayLane->submit(
+        [this, wish, scene = m_scene, plan, repeats = m_repeats](const std::stop_token& stop) {
+            std::shared_ptr<const GraphOverlay> overlay;
+            QString error;
+            try {
+                overlay = buildOverlay(scene, plan, repeats, stop);
+            } catch (const Cancelled&) {
+                return;
+            } catch (const std::exception& failure) {
+                error = text(failure.what());
+            }
+            QMetaObject::invokeMethod(this, [this, wish, overlay, error] {
+                if (wish != m_overlayWish) return;
+                m_overlayBusy = false;
+                if (overlay)
+                    emit ready(overlay);
+                else
+                    emit failed(error);
+            });
         });
-    });
 }
 
 } // namespace shardlens

@@ -11,7 +11,8 @@
 namespace shardlens {
 
 AlternativesModel::AlternativesModel(QObject* parent)
-    : QAbstractTableModel(parent), m_palette(&Palette::light()) {}
+    : QAbstractTableModel(parent), m_palette(&Palette::light()) {
+}
 
 void AlternativesModel::setAlternatives(std::vector<Alternative> list, std::string unit,
                                         const QString& pinned) {
@@ -22,7 +23,9 @@ void AlternativesModel::setAlternatives(std::vector<Alternative> list, std::stri
     endResetModel();
 }
 
-void AlternativesModel::clear() { setAlternatives({}, m_unit, {}); }
+void AlternativesModel::clear() {
+    setAlternatives({}, m_unit, {});
+}
 
 void AlternativesModel::setPalette(const Palette& palette) {
     m_palette = &palette;
@@ -40,7 +43,8 @@ int AlternativesModel::columnCount(const QModelIndex& parent) const {
 
 QString AlternativesModel::display(const Alternative& alternative, int column) const {
     switch (column) {
-    case Choice: return text(alternative.text);
+    case Choice:
+        return text(alternative.text);
     case DeltaTime:
         if (!alternative.legal) return {};
         if (!std::isfinite(alternative.time)) return tr("impossible");
@@ -57,7 +61,8 @@ QString AlternativesModel::display(const Alternative& alternative, int column) c
         if (!m_pinned.isEmpty() && m_pinned == text(alternative.text)) return tr("pinned");
         if (alternative.current) return tr("chosen");
         return text(alternative.reason);
-    default: return {};
+    default:
+        return {};
     }
 }
 
@@ -65,7 +70,8 @@ QVariant AlternativesModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Alternative& alternative = at(index.row());
     switch (role) {
-    case Qt::DisplayRole: return display(alternative, index.column());
+    case Qt::DisplayRole:
+        return display(alternative, index.column());
     case Qt::ToolTipRole:
         return alternative.legal ? tr("Times are modelled, with everything else re-optimised.")
                                  : text(alternative.reason);
@@ -83,9 +89,12 @@ QVariant AlternativesModel::data(const QModelIndex& index, int role) const {
         if (index.column() == DeltaTime && alternative.deltaTime > 1e-12) return m_palette->bad;
         if (index.column() == DeltaTime && alternative.deltaTime < -1e-12) return m_palette->good;
         return {};
-    case ChoiceTextRole: return text(alternative.text);
-    case LegalRole: return alternative.legal;
-    default: return {};
+    case ChoiceTextRole:
+        return text(alternative.text);
+    case LegalRole:
+        return alternative.legal;
+    default:
+        return {};
     }
 }
 
@@ -96,12 +105,18 @@ QVariant AlternativesModel::headerData(int section, Qt::Orientation orientation,
                                                     : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     if (role != Qt::DisplayRole) return {};
     switch (section) {
-    case Choice: return tr("Choice");
-    case DeltaTime: return tr("Δ time");
-    case DeltaMemory: return tr("Δ memory");
-    case Time: return tr("Step");
-    case Note: return tr("Note");
-    default: return {};
+    case Choice:
+        return tr("Choice");
+    case DeltaTime:
+        return tr("Δ time");
+    case DeltaMemory:
+        return tr("Δ memory");
+    case Time:
+        return tr("Step");
+    case Note:
+        return tr("Note");
+    default:
+        return {};
     }
 }
 

@@ -8,8 +8,8 @@
 
 namespace shardlens {
 
-PinsModel::PinsModel(QObject* parent)
-    : QAbstractTableModel(parent), m_palette(&Palette::light()) {}
+PinsModel::PinsModel(QObject* parent) : QAbstractTableModel(parent), m_palette(&Palette::light()) {
+}
 
 void PinsModel::setPins(std::vector<Pin> pins, std::vector<bool> clashes) {
     beginResetModel();
@@ -37,24 +37,32 @@ QVariant PinsModel::data(const QModelIndex& index, int role) const {
     case Target:
         return pin.target.starts_with("class:") ? tr("all like %1").arg(text(pin.target.substr(6)))
                                                 : text(pin.target);
-    case Choice: return text(pin.choice);
-    case State: return m_clashes[row] ? tr("⚠ clashes") : tr("holds");
-    default: return {};
+    case Choice:
+        return text(pin.choice);
+    case State:
+        return m_clashes[row] ? tr("⚠ clashes") : tr("holds");
+    default:
+        return {};
     }
 }
 
 QVariant PinsModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
     switch (section) {
-    case Target: return tr("Op");
-    case Choice: return tr("Pinned to");
-    case State: return tr("State");
-    default: return {};
+    case Target:
+        return tr("Op");
+    case Choice:
+        return tr("Pinned to");
+    case State:
+        return tr("State");
+    default:
+        return {};
     }
 }
 
 IssuesModel::IssuesModel(QObject* parent)
-    : QAbstractTableModel(parent), m_palette(&Palette::light()) {}
+    : QAbstractTableModel(parent), m_palette(&Palette::light()) {
+}
 
 void IssuesModel::setIssues(const std::vector<Issue>& issues) {
     beginResetModel();

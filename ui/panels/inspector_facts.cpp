@@ -53,7 +53,8 @@ QString InspectorPanel::tensorText(const TensorSpec& spec, const SideLayout& sid
     for (const DimMark& dim : mark.dims) {
         QString label = QString::number(dim.local);
         for (const std::uint8_t axis : dim.axes)
-            label += QStringLiteral("<sub>%1</sub>").arg(text(mesh.axes[axis].name).toHtmlEscaped());
+            label +=
+                QStringLiteral("<sub>%1</sub>").arg(text(mesh.axes[axis].name).toHtmlEscaped());
         sharded = sharded || !dim.axes.empty();
         dims << (dim.axes.empty() ? label : QStringLiteral("<b>%1</b>").arg(label));
     }
@@ -61,7 +62,8 @@ QString InspectorPanel::tensorText(const TensorSpec& spec, const SideLayout& sid
     if (sharded) result += QStringLiteral(" → ") + dims.join(QStringLiteral("×"));
     result += coloured(QStringLiteral(" ") + text(nameOf(spec.dtype)), palette.muted);
     for (const std::uint8_t axis : mark.partial)
-        result += coloured(tr(" Σ partial over %1").arg(text(mesh.axes[axis].name)), palette.warning);
+        result +=
+            coloured(tr(" Σ partial over %1").arg(text(mesh.axes[axis].name)), palette.warning);
     return result;
 }
 
@@ -84,7 +86,8 @@ QString InspectorPanel::collectivesText(OpId op) const {
                                 text(nameOf(collective.phase)), formatBytes(collective.step.bytes),
                                 formatCost(collective.seconds, m_document.costUnit()));
         if (collective.tensor != kNoTensor && incoming)
-            line += tr(" for %1").arg(shortName(plan.context->graph->tensor(collective.tensor).name));
+            line +=
+                tr(" for %1").arg(shortName(plan.context->graph->tensor(collective.tensor).name));
         lines << line.toHtmlEscaped();
     }
     return lines.isEmpty() ? tr("none") : lines.join(QStringLiteral("<br>"));
@@ -106,9 +109,9 @@ QString InspectorPanel::figuresText(OpId op) const {
     part(tr("optimizer"), memory.optimizer);
     part(tr("activations"), memory.activations);
     part(tr("workspace"), memory.workspace);
-    const QString from = coloured(
-        QStringLiteral(" (%1)").arg(text(nameOf(m_document.plan()->provenance))),
-        Palette::of(this).muted);
+    const QString from =
+        coloured(QStringLiteral(" (%1)").arg(text(nameOf(m_document.plan()->provenance))),
+                 Palette::of(this).muted);
     return row(tr("Compute"), compute + from) +
            row(tr("Communication"), formatCost(figures.communication, unit) + from) +
            row(tr("Memory"),
@@ -125,23 +128,23 @@ QString InspectorPanel::opFacts(OpId id) const {
     const FactorRule rule = factorRule(viewOf(graph, id));
     QString html;
     if (m_document.isStale() || !m_document.planError().isEmpty())
-        html += coloured(tr("These figures belong to the previous plan."),
-                         Palette::of(this).warning);
+        html +=
+            coloured(tr("These figures belong to the previous plan."), Palette::of(this).warning);
     html += QStringLiteral("<table cellspacing=\"2\">");
     QString kind = text(nameOf(op.kind));
-    if (!op.type.empty() && op.type != nameOf(op.kind))
-        kind += tr(" (%1)").arg(text(op.type));
+    if (!op.type.empty() && op.type != nameOf(op.kind)) kind += tr(" (%1)").arg(text(op.type));
     if (opClass.multiplicity > 1)
         kind += tr(" · block %1 of %2 alike").arg(folding.instanceOf[id]).arg(opClass.multiplicity);
     html += row(tr("Kind"), kind.toHtmlEscaped());
     if (planned) {
         const Mesh& mesh = plan->context->mesh;
         const Choice& choice = plan->decisions.op[id];
-        html += row(tr("Sharding"),
-                    QStringLiteral("<b>%1</b>").arg(text(toString(choice, rule, mesh)).toHtmlEscaped()) +
-                        (plan->pinned.size() > id && plan->pinned[id]
-                             ? coloured(tr(" pinned"), Palette::of(this).pin)
-                             : QString()));
+        html += row(
+            tr("Sharding"),
+            QStringLiteral("<b>%1</b>").arg(text(toString(choice, rule, mesh)).toHtmlEscaped()) +
+                (plan->pinned.size() > id && plan->pinned[id]
+                     ? coloured(tr(" pinned"), Palette::of(this).pin)
+                     : QString()));
         for (std::size_t r = 0; r < op.outputs.size(); ++r)
             html += row(op.outputs.size() > 1 ? tr("Result %1").arg(r) : tr("Result"),
                         tensorText(graph.tensor(op.outputs[r]).spec,
@@ -183,8 +186,8 @@ QString InspectorPanel::runFacts(int run) const {
     const Folding& folding = *m_document.folding();
     const FoldRun& fold = folding.runs[static_cast<std::size_t>(run)];
     QString html = QStringLiteral("<table cellspacing=\"2\">");
-    html += row(tr("Block"),
-                nameOfRun(graph, folding, static_cast<std::size_t>(run)).toHtmlEscaped());
+    html +=
+        row(tr("Block"), nameOfRun(graph, folding, static_cast<std::size_t>(run)).toHtmlEscaped());
     html += row(tr("Repeats"), QString::number(fold.count));
     std::map<QString, int> kinds;
     for (std::size_t local = 0; local < fold.period; ++local)
@@ -203,9 +206,10 @@ QString InspectorPanel::runFacts(int run) const {
             memory += figures.memory.total();
         }
         const std::string unit = m_document.costUnit();
-        html += row(tr("All blocks"), tr("compute %1, communication %2, memory %3 a device")
-                                          .arg(formatCost(compute, unit),
-                                               formatCost(communication, unit), formatBytes(memory)));
+        html +=
+            row(tr("All blocks"), tr("compute %1, communication %2, memory %3 a device")
+                                      .arg(formatCost(compute, unit),
+                                           formatCost(communication, unit), formatBytes(memory)));
         QStringList ranges;
         for (const RepeatRange& range : rangesOf(*plan, static_cast<std::size_t>(run)))
             ranges << (range.first == range.last

@@ -95,11 +95,14 @@ InspectorPanel::InspectorPanel(Document& document, QWidget* parent)
     connect(&m_document, &Document::selectionChanged, this, &InspectorPanel::refresh);
     connect(&m_document, &Document::planChanged, this, &InspectorPanel::refresh);
     connect(&m_document, &Document::loaded, this, &InspectorPanel::refresh);
-    connect(&m_document, &Document::alternativesChanged, this, &InspectorPanel::refreshAlternatives);
+    connect(&m_document, &Document::alternativesChanged, this,
+            &InspectorPanel::refreshAlternatives);
     refresh();
 }
 
-QString InspectorPanel::factsText() const { return m_facts->toPlainText(); }
+QString InspectorPanel::factsText() const {
+    return m_facts->toPlainText();
+}
 
 void InspectorPanel::changeEvent(QEvent* event) {
     QWidget::changeEvent(event);
@@ -170,13 +173,15 @@ void InspectorPanel::refreshAlternatives() {
         refreshButtons();
         return;
     }
-    const int legal = static_cast<int>(std::count_if(
-        alternatives->list.begin(), alternatives->list.end(), [](const auto& a) { return a.legal; }));
+    const int legal =
+        static_cast<int>(std::count_if(alternatives->list.begin(), alternatives->list.end(),
+                                       [](const auto& a) { return a.legal; }));
     m_tableNote->setText(
         !alternatives->error.empty() ? text(alternatives->error)
         : m_document.isStale()
             ? tr("Prices of the previous plan; solving again.")
-            : tr("%n legal choice(s); Δ with everything else re-optimised, modelled.", nullptr, legal));
+            : tr("%n legal choice(s); Δ with everything else re-optimised, modelled.", nullptr,
+                 legal));
     const auto pins = m_document.pinsOf(op);
     const QString pinned =
         pins.empty() ? QString() : text(m_document.request().pins[pins.back()].choice);

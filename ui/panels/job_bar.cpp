@@ -46,7 +46,9 @@ void JobBar::setLayoutBusy(bool busy) {
     refresh();
 }
 
-QString JobBar::text() const { return m_label->text(); }
+QString JobBar::text() const {
+    return m_label->text();
+}
 
 void JobBar::refresh() {
     const bool stoppable = m_document.isLoading() || m_document.isSolving();
@@ -64,8 +66,7 @@ void JobBar::refresh() {
         if (!plan || m_document.isStale())
             m_label->setText({});
         else
-            m_label->setText(
-                tr("Solved in %1").arg(formatTime(plan->solveMilliseconds / 1000)));
+            m_label->setText(tr("Solved in %1").arg(formatTime(plan->solveMilliseconds / 1000)));
         return;
     }
     QString label = m_document.isLoading()   ? tr("Reading the model")
@@ -78,7 +79,8 @@ void JobBar::refresh() {
             label += tr(" · best %1").arg(formatCost(progress->incumbent, m_document.costUnit()));
         if (std::isfinite(progress->bound))
             label += tr(" · bound %1").arg(formatCost(progress->bound, m_document.costUnit()));
-        if (std::isfinite(progress->gap)) label += tr(" · gap %1").arg(formatPercent(progress->gap));
+        if (std::isfinite(progress->gap))
+            label += tr(" · gap %1").arg(formatPercent(progress->gap));
     }
     if (m_since.elapsed() > 900) label += tr(" · %1 s").arg(m_since.elapsed() / 1000);
     m_label->setText(label);

@@ -63,9 +63,11 @@ void MeshPanel::refresh() {
                               QPoint(0, static_cast<int>(r)));
         for (std::size_t o = 0; o < shown.inputs.size(); ++o)
             if (shown.inputs[o] != kNoTensor)
-                m_tensor->addItem(tr("operand %1: %2").arg(o).arg(shortName(
-                                      graph.op(graph.tensor(shown.inputs[o]).producer).name)),
-                                  QPoint(1, static_cast<int>(o)));
+                m_tensor->addItem(
+                    tr("operand %1: %2")
+                        .arg(o)
+                        .arg(shortName(graph.op(graph.tensor(shown.inputs[o]).producer).name)),
+                    QPoint(1, static_cast<int>(o)));
         if (before > 0 && before < m_tensor->count()) m_tensor->setCurrentIndex(before);
     }
     refreshShards();
@@ -88,8 +90,8 @@ void MeshPanel::refreshShards() {
     const FactorRule rule = factorRule(viewOf(graph, op));
     const Choice& choice = plan->decisions.op[op];
     const bool operand = which.x() == 1;
-    const Layout layout = operand ? operandLayout(choice, rule, port, mesh)
-                                  : resultLayout(choice, rule, port, mesh);
+    const Layout layout =
+        operand ? operandLayout(choice, rule, port, mesh) : resultLayout(choice, rule, port, mesh);
     const SideLayout side = m_side->currentIndex() == 0 ? valueSide(layout) : gradientSide(layout);
     const TensorId tensor = operand ? graph.op(op).inputs[port] : graph.op(op).outputs[port];
     const TensorSpec& spec = graph.tensor(tensor).spec;
@@ -103,8 +105,7 @@ void MeshPanel::refreshShards() {
                             text(plan->context->cluster.name));
     if (!partial.isEmpty())
         note += tr(" · Σ partial sums over %1").arg(partial.join(QStringLiteral(", ")));
-    if (m_view->selectedDevice() >= 0)
-        note = m_view->describe(m_view->selectedDevice());
+    if (m_view->selectedDevice() >= 0) note = m_view->describe(m_view->selectedDevice());
     m_note->setText(note);
 }
 

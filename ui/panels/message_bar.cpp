@@ -47,7 +47,9 @@ void MessageBar::showMessage(MessageKind kind, const QString& text) {
     update();
 }
 
-QString MessageBar::text() const { return m_label->text(); }
+QString MessageBar::text() const {
+    return m_label->text();
+}
 
 void MessageBar::changeEvent(QEvent* event) {
     QFrame::changeEvent(event);

@@ -69,7 +69,8 @@ SetupPanel::SetupPanel(Document& document, QWidget* parent)
                     tr("Number of machines"))),
       m_mesh(named(new QLineEdit(this), QStringLiteral("setupMesh"), tr("Mesh"),
                    tr("Named axes, the last one innermost: dp=8,tp=8"))),
-      m_mode(named(new QComboBox(this), QStringLiteral("setupMode"), tr("Mode"), tr("What is run"))),
+      m_mode(
+          named(new QComboBox(this), QStringLiteral("setupMode"), tr("Mode"), tr("What is run"))),
       m_batch(named(new QSpinBox(this), QStringLiteral("setupBatch"), tr("Batch"),
                     tr("Sequences or samples of one step"))),
       m_sequence(named(new QSpinBox(this), QStringLiteral("setupSequence"), tr("Sequence"),
@@ -99,8 +100,8 @@ SetupPanel::SetupPanel(Document& document, QWidget* parent)
     m_memory->setSpecialValueText(tr("all of the device"));
     m_cost->addItem(QStringLiteral("roofline"));
     m_cost->addItem(QStringLiteral("alpa"));
-    for (QAbstractSpinBox* box : std::initializer_list<QAbstractSpinBox*>{m_nodes, m_batch,
-                                                                          m_sequence, m_memory})
+    for (QAbstractSpinBox* box :
+         std::initializer_list<QAbstractSpinBox*>{m_nodes, m_batch, m_sequence, m_memory})
         box->setKeyboardTracking(false);
     m_problem->setObjectName(QStringLiteral("setupProblem"));
     m_problem->setWordWrap(true);
@@ -150,8 +151,8 @@ void SetupPanel::refresh() {
     m_memory->setValue(request.memoryLimitBytes.value_or(0) / kGiB);
     m_cost->setCurrentIndex(m_cost->findText(text(request.costModel)));
     m_bindings->setText(bindingsText(request.bindings));
-    m_bindings->setPlaceholderText(
-        m_document.graph() ? bindingsText(m_document.graph()->bindings) : QString());
+    m_bindings->setPlaceholderText(m_document.graph() ? bindingsText(m_document.graph()->bindings)
+                                                      : QString());
     setEnabled(m_document.isOpen() && !m_document.isReadOnly());
     say({});
     m_refreshing = false;
@@ -188,7 +189,8 @@ PlanRequest SetupPanel::edited() const {
             request.mesh = defaultMesh(cluster);
         }
     } else {
-        request.mesh = typed.trimmed().isEmpty() ? defaultMesh(cluster) : parseMesh(typed.toStdString());
+        request.mesh =
+            typed.trimmed().isEmpty() ? defaultMesh(cluster) : parseMesh(typed.toStdString());
     }
     (void)layMesh(cluster, request.mesh); // says what does not fit
     if (request.costModel == "alpa" && request.alpha.size() != request.mesh.size()) {

@@ -69,10 +69,13 @@ std::vector<StackedBar::Key> StackedBar::keys(int width) const {
 
 int StackedBar::heightForWidth(int width) const {
     const auto list = keys(width);
-    return list.empty() ? kBarHeight + 4 : static_cast<int>(std::ceil(list.back().text.bottom())) + 3;
+    return list.empty() ? kBarHeight + 4
+                        : static_cast<int>(std::ceil(list.back().text.bottom())) + 3;
 }
 
-QSize StackedBar::sizeHint() const { return {220, heightForWidth(std::max(width(), 220))}; }
+QSize StackedBar::sizeHint() const {
+    return {220, heightForWidth(std::max(width(), 220))};
+}
 
 void StackedBar::paintEvent(QPaintEvent*) {
     const Palette& palette = Palette::of(this);
@@ -163,7 +166,9 @@ TotalsPanel::TotalsPanel(Document& document, QWidget* parent)
     refresh();
 }
 
-QString TotalsPanel::badgeText() const { return m_badge->text(); }
+QString TotalsPanel::badgeText() const {
+    return m_badge->text();
+}
 
 void TotalsPanel::changeEvent(QEvent* event) {
     QWidget::changeEvent(event);
@@ -211,14 +216,15 @@ void TotalsPanel::refresh() {
                                .arg(formatCost(plan->bound, unit), formatPercent(plan->gap),
                                     formatTime(plan->solveMilliseconds / 1000)));
     m_certificate->setToolTip(text(plan->method));
-    m_timeBar->setParts({{tr("compute"), formatCost(totals.compute, unit), totals.compute, 0},
-                         {tr("communication"), formatCost(totals.communication, unit),
-                          totals.communication, 1}});
+    m_timeBar->setParts(
+        {{tr("compute"), formatCost(totals.compute, unit), totals.compute, 0},
+         {tr("communication"), formatCost(totals.communication, unit), totals.communication, 1}});
     const MemorySplit& memory = totals.memory;
     const double limit = plan->context->memoryLimitBytes;
-    m_memory->setText(std::isfinite(limit) && limit > 0
-                          ? tr("%1 of %2 a device").arg(formatBytes(memory.total()), formatBytes(limit))
-                          : tr("%1 a device, no limit").arg(formatBytes(memory.total())));
+    m_memory->setText(
+        std::isfinite(limit) && limit > 0
+            ? tr("%1 of %2 a device").arg(formatBytes(memory.total()), formatBytes(limit))
+            : tr("%1 a device, no limit").arg(formatBytes(memory.total())));
     m_memoryBar->setParts(
         {{tr("parameters"), formatBytes(memory.parameters), memory.parameters, 0},
          {tr("gradients"), formatBytes(memory.gradients), memory.gradients, 1},

@@ -71,7 +71,8 @@ public:
         return -1;
     }
     QAccessibleInterface* childAt(int x, int y) const override {
-        return m_view ? child(m_view->itemAt(QPointF(m_view->mapFromGlobal(QPoint(x, y))))) : nullptr;
+        return m_view ? child(m_view->itemAt(QPointF(m_view->mapFromGlobal(QPoint(x, y)))))
+                      : nullptr;
     }
     QAccessibleInterface* focusChild() const override {
         return m_view ? child(m_view->selectedItem()) : nullptr;
@@ -89,6 +90,8 @@ QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
 
 } // namespace
 
-void installGraphAccessibility() { QAccessible::installFactory(makeAccessible); }
+void installGraphAccessibility() {
+    QAccessible::installFactory(makeAccessible);
+}
 
 } // namespace shardlens

@@ -168,10 +168,10 @@ void GraphPainter::drawChip(QPainter& painter, const ParameterChip& chip,
     QRectF shape(0, chip.rect.top() + 1, 0, chip.rect.height() - 2);
     double shapeWidth = 0;
     for (const DimMark& dim : mark.tensor.dims)
-        shapeWidth += small.horizontalAdvance(QString::number(dim.global) +
-                                              (dim.axes.empty() ? QString()
-                                                                : u'/' + axisText(dim.axes))) +
-                      12;
+        shapeWidth +=
+            small.horizontalAdvance(QString::number(dim.global) +
+                                    (dim.axes.empty() ? QString() : u'/' + axisText(dim.axes))) +
+            12;
     const double nameRoom = std::max(30.0, right - x - shapeWidth - 6);
     const QString name = small.elidedText(chip.name, Qt::ElideRight, nameRoom);
     painter.setPen(m_palette.text);
@@ -232,7 +232,8 @@ void GraphPainter::drawLozenge(QPainter& painter, const Lozenge& lozenge) const 
     if (rect.isNull()) return;
     const QColor colour = m_palette.axis(lozenge.axis);
     const double tip = rect.height() / 2;
-    painter.setPen(QPen(colour, 1.4, lozenge.phase == Phase::Forward ? Qt::SolidLine : Qt::DashLine));
+    painter.setPen(
+        QPen(colour, 1.4, lozenge.phase == Phase::Forward ? Qt::SolidLine : Qt::DashLine));
     painter.setBrush(Palette::mix(m_palette.surface, colour, m_palette.dark_ ? 0.30 : 0.22));
     painter.drawPolygon(QPolygonF(
         {QPointF(rect.left(), rect.center().y()), QPointF(rect.left() + tip * 0.7, rect.top()),
@@ -255,19 +256,20 @@ void GraphPainter::drawBlock(QPainter& painter, int id, const QColor& fill) cons
     painter.drawPolygon(QPolygonF({at + QPointF(-4, -5), at + QPointF(5, 0), at + QPointF(-4, 5)}));
     painter.setFont(m_metrics.title);
     painter.setPen(ink);
-    painter.drawText(QRectF(face.left() + 16, face.top(), face.width() - 16, m_metrics.titleHeight),
-                     Qt::AlignLeft | Qt::AlignVCenter,
-                     QFontMetricsF(m_metrics.title)
-                         .elidedText(item.title, Qt::ElideMiddle, face.width() - 16));
+    painter.drawText(
+        QRectF(face.left() + 16, face.top(), face.width() - 16, m_metrics.titleHeight),
+        Qt::AlignLeft | Qt::AlignVCenter,
+        QFontMetricsF(m_metrics.title).elidedText(item.title, Qt::ElideMiddle, face.width() - 16));
     painter.setFont(m_metrics.small);
     painter.setPen(soft);
     const QFontMetricsF small(m_metrics.small);
     const auto line = [&](int row, const QString& content) {
-        painter.drawText(QRectF(face.left() + 16, face.top() + m_metrics.titleHeight + 4 +
-                                                      row * (m_metrics.smallHeight + 2),
-                                face.width() - 16, m_metrics.smallHeight + 2),
-                         Qt::AlignLeft | Qt::AlignVCenter,
-                         small.elidedText(content, Qt::ElideRight, face.width() - 16));
+        painter.drawText(
+            QRectF(face.left() + 16,
+                   face.top() + m_metrics.titleHeight + 4 + row * (m_metrics.smallHeight + 2),
+                   face.width() - 16, m_metrics.smallHeight + 2),
+            Qt::AlignLeft | Qt::AlignVCenter,
+            small.elidedText(content, Qt::ElideRight, face.width() - 16));
     };
     line(0, item.subtitle);
     if (!m_overlay.plan) return;
@@ -282,7 +284,8 @@ void GraphPainter::drawBlock(QPainter& painter, int id, const QColor& fill) cons
 
 void GraphPainter::drawPort(QPainter& painter, int id) const {
     const SceneItem& item = m_scene.items[static_cast<std::size_t>(id)];
-    painter.setPen(QPen(id == m_state.selected ? m_palette.accent : m_palette.border, 1, Qt::DashLine));
+    painter.setPen(
+        QPen(id == m_state.selected ? m_palette.accent : m_palette.border, 1, Qt::DashLine));
     painter.setBrush(m_palette.canvas);
     painter.drawRoundedRect(item.rect, item.rect.height() / 2, item.rect.height() / 2);
     const QFontMetricsF small(m_metrics.small);

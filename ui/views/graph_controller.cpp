@@ -89,8 +89,8 @@ void GraphController::restoreViewState() {
             setColourMode(static_cast<ColourMode>(mode));
     if (state.contains(QStringLiteral("zoom"))) {
         m_restoreZoom = state[QStringLiteral("zoom")].toDouble(1);
-        m_restoreCentre = QPointF(state[QStringLiteral("x")].toDouble(),
-                                  state[QStringLiteral("y")].toDouble());
+        m_restoreCentre =
+            QPointF(state[QStringLiteral("x")].toDouble(), state[QStringLiteral("y")].toDouble());
     }
     const std::string op = state[QStringLiteral("op")].toString().toStdString();
     const int run = state[QStringLiteral("run")].toInt(-1);
@@ -224,8 +224,7 @@ void GraphController::setRepeat(int run, std::size_t repeat) {
     const bool inside = op != kNoOp && folding.classes[folding.classOf[op]].run == run;
     m_repeats[static_cast<std::size_t>(run)] = repeat;
     m_picture.setRepeats(m_repeats);
-    if (inside)
-        m_document.selectOp(folding.member(folding.classOf[op], repeat));
+    if (inside) m_document.selectOp(folding.member(folding.classOf[op], repeat));
     saveSoon();
 }
 

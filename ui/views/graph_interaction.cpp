@@ -74,7 +74,8 @@ void GraphView::mouseReleaseEvent(QMouseEvent* event) {
         const std::size_t repeat =
             hit.run < 0 ? 0 : m_overlay->repeats[static_cast<std::size_t>(hit.run)];
         const OpId reader = scene()->inRepeat(hit.op, hit.run, repeat);
-        emit opRequested(scene()->graph->tensor(scene()->graph->op(reader).inputs[chip.port]).producer);
+        emit opRequested(
+            scene()->graph->tensor(scene()->graph->op(reader).inputs[chip.port]).producer);
         return;
     }
     activate(id);
@@ -138,8 +139,7 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
         if (byKey || !chip.rect.contains(toScene(QPointF(event->pos())))) continue;
         op = scene()->graph->tensor(scene()->graph->op(op).inputs[chip.port]).producer;
     }
-    const QPoint where =
-        byKey ? mapToGlobal(itemRect(id).center().toPoint()) : event->globalPos();
+    const QPoint where = byKey ? mapToGlobal(itemRect(id).center().toPoint()) : event->globalPos();
     emit menuRequested(op, op == kNoOp ? item(id).run : -1, where);
 }
 
@@ -149,7 +149,9 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Up:
     case Qt::Key_Down:
     case Qt::Key_Left:
-    case Qt::Key_Right: follow(static_cast<Qt::Key>(event->key())); return;
+    case Qt::Key_Right:
+        follow(static_cast<Qt::Key>(event->key()));
+        return;
     case Qt::Key_Home:
         if (!scene()->items.empty()) {
             activate(0);
@@ -168,7 +170,8 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
         update();
         emit viewChanged();
         return;
-    default: QWidget::keyPressEvent(event);
+    default:
+        QWidget::keyPressEvent(event);
     }
 }
 

@@ -49,8 +49,13 @@ void OverlayBuilder::add(std::vector<Lozenge>& list, const PlannedCollective& co
                lozenge.phase == collective.phase;
     });
     if (same == list.end()) {
-        list.push_back({collective.step.kind, collective.step.axis, collective.phase,
-                        collective.seconds, collective.step.bytes, 1, {}});
+        list.push_back({collective.step.kind,
+                        collective.step.axis,
+                        collective.phase,
+                        collective.seconds,
+                        collective.step.bytes,
+                        1,
+                        {}});
         return;
     }
     same->cost += collective.seconds;
@@ -68,7 +73,8 @@ void OverlayBuilder::indexCollectives() {
         if (collective.tensor != kNoTensor)
             m_byTensor[collective.tensor].push_back(&collective);
         else
-            m_byOp[collective.from != kNoOp ? collective.from : collective.to].push_back(&collective);
+            m_byOp[collective.from != kNoOp ? collective.from : collective.to].push_back(
+                &collective);
     }
 }
 
@@ -77,8 +83,8 @@ TensorMark OverlayBuilder::resultMark(OpId op, std::uint32_t port) const {
     if (!m_overlay.plan) return unshardedMark(shape);
     const Mesh& mesh = m_overlay.plan->context->mesh;
     const FactorRule rule = factorRule(viewOf(m_graph, op));
-    return markOf(shape, valueSide(resultLayout(m_overlay.plan->decisions.op[op], rule, port, mesh)),
-                  mesh);
+    return markOf(
+        shape, valueSide(resultLayout(m_overlay.plan->decisions.op[op], rule, port, mesh)), mesh);
 }
 
 TensorMark OverlayBuilder::operandMark(OpId op, std::uint32_t port) const {
@@ -86,8 +92,8 @@ TensorMark OverlayBuilder::operandMark(OpId op, std::uint32_t port) const {
     if (!m_overlay.plan) return unshardedMark(shape);
     const Mesh& mesh = m_overlay.plan->context->mesh;
     const FactorRule rule = factorRule(viewOf(m_graph, op));
-    return markOf(shape, valueSide(operandLayout(m_overlay.plan->decisions.op[op], rule, port, mesh)),
-                  mesh);
+    return markOf(
+        shape, valueSide(operandLayout(m_overlay.plan->decisions.op[op], rule, port, mesh)), mesh);
 }
 
 void OverlayBuilder::markOp(const SceneItem& item, ItemMark& mark) const {
@@ -206,7 +212,8 @@ TensorMark markOf(const Shape& shape, const SideLayout& side, const Mesh& mesh) 
     for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
         if (side[a] == kStatePartial) mark.partial.push_back(static_cast<std::uint8_t>(a));
         if (side[a] >= 0 && static_cast<std::size_t>(side[a]) < shape.size())
-            mark.dims[static_cast<std::size_t>(side[a])].axes.push_back(static_cast<std::uint8_t>(a));
+            mark.dims[static_cast<std::size_t>(side[a])].axes.push_back(
+                static_cast<std::uint8_t>(a));
     }
     return mark;
 }
@@ -248,8 +255,8 @@ std::vector<RepeatRange> rangesOf(const Plan& plan, std::size_t run) {
 }
 
 QString lozengeText(const Lozenge& lozenge, const GraphOverlay& overlay) {
-    const QString axis = lozenge.axis < overlay.axisNames.size() ? overlay.axisNames[lozenge.axis]
-                                                                 : QString();
+    const QString axis =
+        lozenge.axis < overlay.axisNames.size() ? overlay.axisNames[lozenge.axis] : QString();
     const QString phase = lozenge.phase == Phase::Backward ? QStringLiteral("◂ ")
                           : lozenge.phase == Phase::Step   ? QStringLiteral("↻ ")
                                                            : QString();

@@ -36,10 +36,17 @@ QString rangeText(const RepeatRange& range) {
 double heatFraction(const Heat& heat, const Heat& most, ColourMode mode) {
     double value = 0, limit = 0;
     switch (mode) {
-    case ColourMode::None: return 0;
-    case ColourMode::Time: value = heat.time, limit = most.time; break;
-    case ColourMode::Communication: value = heat.communication, limit = most.communication; break;
-    case ColourMode::Memory: value = heat.memory, limit = most.memory; break;
+    case ColourMode::None:
+        return 0;
+    case ColourMode::Time:
+        value = heat.time, limit = most.time;
+        break;
+    case ColourMode::Communication:
+        value = heat.communication, limit = most.communication;
+        break;
+    case ColourMode::Memory:
+        value = heat.memory, limit = most.memory;
+        break;
     }
     return limit > 0 ? std::sqrt(std::max(value, 0.0) / limit) : 0;
 }
@@ -47,7 +54,8 @@ double heatFraction(const Heat& heat, const Heat& most, ColourMode mode) {
 GraphPainter::GraphPainter(const GraphOverlay& overlay, const Palette& palette,
                            const GraphPaintState& state)
     : m_overlay(overlay), m_scene(*overlay.scene), m_palette(palette), m_state(state),
-      m_metrics(overlay.scene->options.font) {}
+      m_metrics(overlay.scene->options.font) {
+}
 
 QString GraphPainter::axisText(const std::vector<std::uint8_t>& axes) const {
     QString joined;
@@ -144,11 +152,12 @@ void GraphPainter::drawFrame(QPainter& painter, int id, double zoom) const {
         painter.setPen(range.current ? m_palette.textOn(ground) : m_palette.text);
         painter.drawText(range.rect, Qt::AlignCenter, range.text);
     }
-    const double left = controls.ranges.empty() ? top.left() + 4
-                                                : controls.ranges.back().rect.right() + 6;
-    const QString note = mark.ranges.empty()       ? item.subtitle
-                         : mark.ranges.size() == 1 ? QObject::tr("%1 · all alike").arg(item.subtitle)
-                                                   : QObject::tr("differ");
+    const double left =
+        controls.ranges.empty() ? top.left() + 4 : controls.ranges.back().rect.right() + 6;
+    const QString note = mark.ranges.empty() ? item.subtitle
+                         : mark.ranges.size() == 1
+                             ? QObject::tr("%1 · all alike").arg(item.subtitle)
+                             : QObject::tr("differ");
     painter.setPen(m_palette.muted);
     painter.drawText(QRectF(left, controls.fold.bottom() + 6, item.rect.right() - left - 8,
                             m_metrics.smallHeight + 4),
@@ -164,8 +173,7 @@ FrameControls GraphPainter::controlsOf(const GraphOverlay& overlay, int frame) {
     controls.fold = QRectF(item.rect.left() + 6, y, 18, height);
     const auto run = static_cast<std::size_t>(item.run);
     const std::size_t count = overlay.scene->folding->runs[run].count;
-    const double width =
-        small.horizontalAdvance(QStringLiteral("%1 / 0–%1").arg(count)) + 10;
+    const double width = small.horizontalAdvance(QStringLiteral("%1 / 0–%1").arg(count)) + 10;
     controls.next = QRectF(item.rect.right() - 26, y, 20, height);
     controls.repeat = QRectF(controls.next.left() - width, y, width, height);
     controls.previous = QRectF(controls.repeat.left() - 20, y, 20, height);
@@ -174,8 +182,8 @@ FrameControls GraphPainter::controlsOf(const GraphOverlay& overlay, int frame) {
     double x = item.rect.left() + metrics.padding + 2;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
         const bool more = i + 1 == kMostRanges && ranges.size() > kMostRanges;
-        const QString label = more ? QStringLiteral("… %1").arg(ranges.size() - i)
-                                   : rangeText(ranges[i]);
+        const QString label =
+            more ? QStringLiteral("… %1").arg(ranges.size() - i) : rangeText(ranges[i]);
         const double wide = small.horizontalAdvance(label) + 12;
         if (x + wide > item.rect.right() - 60) break;
         const std::size_t current = overlay.repeats[run];
@@ -190,8 +198,8 @@ FrameControls GraphPainter::controlsOf(const GraphOverlay& overlay, int frame) {
 
 void GraphPainter::drawEdge(QPainter& painter, int id, double zoom) const {
     const SceneEdge& edge = m_scene.edges[static_cast<std::size_t>(id)];
-    const bool near = m_state.selected >= 0 &&
-                      (edge.from == m_state.selected || edge.to == m_state.selected);
+    const bool near =
+        m_state.selected >= 0 && (edge.from == m_state.selected || edge.to == m_state.selected);
     QColor colour = near ? m_palette.accent : m_palette.muted;
     if (edge.faint && !near) colour.setAlphaF(0.35F);
     const double width = std::max(near ? 2.0 : 1.2, 0.7 / zoom);
@@ -211,7 +219,8 @@ void GraphPainter::drawEdge(QPainter& painter, int id, double zoom) const {
     const QPointF across(-along.y(), along.x());
     painter.setPen(Qt::NoPen);
     painter.setBrush(colour);
-    painter.drawPolygon(QPolygonF({tip, tip - along * 8 + across * 3.6, tip - along * 8 - across * 3.6}));
+    painter.drawPolygon(
+        QPolygonF({tip, tip - along * 8 + across * 3.6, tip - along * 8 - across * 3.6}));
 }
 
 void GraphPainter::drawEdgeLabels(QPainter& painter, int id) const {

@@ -18,7 +18,9 @@ std::uint64_t cellKey(int column, int row) {
            static_cast<std::uint32_t>(row);
 }
 
-int cellOf(double coordinate) { return static_cast<int>(std::floor(coordinate / kCell)); }
+int cellOf(double coordinate) {
+    return static_cast<int>(std::floor(coordinate / kCell));
+}
 
 } // namespace
 
@@ -91,18 +93,18 @@ void GraphScene::buildIndex() {
 }
 
 std::vector<int> GraphScene::itemsIn(const QRectF& area) const {
-    std::vector<int> found = query(m_itemCells, area & bounds.adjusted(-kCell, -kCell, kCell, kCell));
-    std::erase_if(found, [&](int i) {
-        return !items[static_cast<std::size_t>(i)].rect.intersects(area);
-    });
+    std::vector<int> found =
+        query(m_itemCells, area & bounds.adjusted(-kCell, -kCell, kCell, kCell));
+    std::erase_if(found,
+                  [&](int i) { return !items[static_cast<std::size_t>(i)].rect.intersects(area); });
     return found;
 }
 
 std::vector<int> GraphScene::edgesIn(const QRectF& area) const {
-    std::vector<int> found = query(m_edgeCells, area & bounds.adjusted(-kCell, -kCell, kCell, kCell));
-    std::erase_if(found, [&](int e) {
-        return !edges[static_cast<std::size_t>(e)].bounds.intersects(area);
-    });
+    std::vector<int> found =
+        query(m_edgeCells, area & bounds.adjusted(-kCell, -kCell, kCell, kCell));
+    std::erase_if(
+        found, [&](int e) { return !edges[static_cast<std::size_t>(e)].bounds.intersects(area); });
     return found;
 }
 

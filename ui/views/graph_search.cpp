@@ -129,9 +129,8 @@ void GraphController::addPinChoices(QMenu* menu, OpId op) {
     pins->setEnabled(!m_document.isReadOnly());
     for (const Choice& choice : choices.legal) {
         const QString label = text(toString(choice, rule, context.mesh));
-        QAction* action = pins->addAction(label, this, [this, op, label] {
-            m_document.pin(op, label);
-        });
+        QAction* action =
+            pins->addAction(label, this, [this, op, label] { m_document.pin(op, label); });
         action->setCheckable(true);
         action->setChecked(choice == plan->decisions.op[op]);
     }

@@ -131,7 +131,8 @@ void GraphView::setView(QPointF sceneCentre, double zoom) {
 
 void GraphView::fit(const QRectF& area, double most) {
     if (area.isEmpty() || width() < 2 || height() < 2) return;
-    const double zoom = std::min({most, (width() - 32) / area.width(), (height() - 32) / area.height()});
+    const double zoom =
+        std::min({most, (width() - 32) / area.width(), (height() - 32) / area.height()});
     setView(area.center(), zoom);
 }
 
@@ -153,9 +154,13 @@ void GraphView::zoomAt(QPointF widget, double factor) {
     emit viewChanged();
 }
 
-void GraphView::zoomBy(double factor) { zoomAt(QPointF(rect().center()), factor); }
+void GraphView::zoomBy(double factor) {
+    zoomAt(QPointF(rect().center()), factor);
+}
 
-void GraphView::centreOn(int id) { setView(item(id).rect.center(), m_zoom); }
+void GraphView::centreOn(int id) {
+    setView(item(id).rect.center(), m_zoom);
+}
 
 void GraphView::ensureVisible(int id) {
     const QRectF where = itemRect(id);
@@ -176,13 +181,21 @@ void GraphView::ensureVisible(int id) {
     emit viewChanged();
 }
 
-int GraphView::itemCount() const { return scene() ? static_cast<int>(scene()->items.size()) : 0; }
+int GraphView::itemCount() const {
+    return scene() ? static_cast<int>(scene()->items.size()) : 0;
+}
 
-QRectF GraphView::itemRect(int id) const { return toWidget(item(id).rect); }
+QRectF GraphView::itemRect(int id) const {
+    return toWidget(item(id).rect);
+}
 
-int GraphView::itemAt(QPointF point) const { return scene() ? scene()->itemAt(toScene(point)) : -1; }
+int GraphView::itemAt(QPointF point) const {
+    return scene() ? scene()->itemAt(toScene(point)) : -1;
+}
 
-int GraphView::itemOfOp(OpId op) const { return scene() ? scene()->itemOf(op) : -1; }
+int GraphView::itemOfOp(OpId op) const {
+    return scene() ? scene()->itemOf(op) : -1;
+}
 
 int GraphView::itemOfRun(int run) const {
     if (!scene()) return -1;
@@ -300,8 +313,11 @@ bool GraphView::event(QEvent* event) {
     case QEvent::Show:
         if (m_fitPending && m_overlay) fitAll();
         break;
-    case QEvent::PaletteChange: update(); break;
-    default: break;
+    case QEvent::PaletteChange:
+        update();
+        break;
+    default:
+        break;
     }
     return QWidget::event(event);
 }
@@ -344,8 +360,9 @@ QString GraphView::edgeTip(QPointF at) const {
             near = std::hypot(off.x(), off.y()) < 5 / m_zoom;
         }
         if (near && itemAt(toWidget(at)) < 0)
-            return tr("%1\n%2 %3").arg(text(tensor.name), formatShape(tensor.spec.shape),
-                                       text(nameOf(tensor.spec.dtype)));
+            return tr("%1\n%2 %3")
+                .arg(text(tensor.name), formatShape(tensor.spec.shape),
+                     text(nameOf(tensor.spec.dtype)));
     }
     return {};
 }

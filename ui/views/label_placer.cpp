@@ -38,7 +38,8 @@ private:
 
 constexpr double kGap = 3;
 
-double lozengeWidth(const Lozenge& lozenge, const GraphOverlay& overlay, const QFontMetricsF& small) {
+double lozengeWidth(const Lozenge& lozenge, const GraphOverlay& overlay,
+                    const QFontMetricsF& small) {
     return std::ceil(small.horizontalAdvance(lozengeText(lozenge, overlay))) + 20;
 }
 
@@ -58,8 +59,8 @@ double LabelPlacer::shapeWidth(const TensorMark& mark) const {
     for (const DimMark& dim : mark.dims) {
         QString dimText = QString::number(dim.global);
         for (const std::uint8_t axis : dim.axes)
-            dimText += QLatin1Char('/') + (axis < m_overlay.axisNames.size() ? m_overlay.axisNames[axis]
-                                                                             : QString());
+            dimText += QLatin1Char('/') +
+                       (axis < m_overlay.axisNames.size() ? m_overlay.axisNames[axis] : QString());
         width += m_small.horizontalAdvance(dimText) + (dim.axes.empty() ? 0 : 8);
     }
     if (mark.dims.size() > 1)
@@ -68,7 +69,8 @@ double LabelPlacer::shapeWidth(const TensorMark& mark) const {
     for (const std::uint8_t axis : mark.partial)
         width += m_small.horizontalAdvance(
                      QStringLiteral("  Σ") +
-                     (axis < m_overlay.axisNames.size() ? m_overlay.axisNames[axis] : QString())) + 8;
+                     (axis < m_overlay.axisNames.size() ? m_overlay.axisNames[axis] : QString())) +
+                 8;
     return std::ceil(width);
 }
 
@@ -163,8 +165,8 @@ void LabelPlacer::place() {
         double right = item.rect.right() - 6;
         for (Lozenge& lozenge : mark.own) {
             const double width = lozengeWidth(lozenge, m_overlay, m_small);
-            lozenge.rect = QRectF(right - width, item.rect.top() - m_metrics.smallHeight * 0.6, width,
-                                  m_metrics.smallHeight + 2);
+            lozenge.rect = QRectF(right - width, item.rect.top() - m_metrics.smallHeight * 0.6,
+                                  width, m_metrics.smallHeight + 2);
             right -= width + kGap;
         }
         for (std::size_t c = 0; c < mark.chips.size(); ++c) {
@@ -188,10 +190,12 @@ QPointF pointOnCurve(const std::vector<QPointF>& curve, double t) {
     const double place = std::clamp(t, 0.0, 1.0) * static_cast<double>(pieces);
     const auto piece = std::min(static_cast<std::size_t>(place), pieces - 1);
     const double u = place - static_cast<double>(piece), v = 1 - u;
-    const QPointF *p = &curve[piece * 3];
+    const QPointF* p = &curve[piece * 3];
     return v * v * v * p[0] + 3 * v * v * u * p[1] + 3 * v * u * u * p[2] + u * u * u * p[3];
 }
 
-void placeLabels(GraphOverlay& overlay) { LabelPlacer(overlay).place(); }
+void placeLabels(GraphOverlay& overlay) {
+    LabelPlacer(overlay).place();
+}
 
 } // namespace shardlens

@@ -42,10 +42,14 @@ void Legend::setColourMode(ColourMode mode) {
 QString Legend::most() const {
     if (!m_overlay) return {};
     switch (m_mode) {
-    case ColourMode::Time: return formatCost(m_overlay->most.time, m_overlay->unit);
-    case ColourMode::Communication: return formatCost(m_overlay->most.communication, m_overlay->unit);
-    case ColourMode::Memory: return formatBytes(m_overlay->most.memory);
-    case ColourMode::None: break;
+    case ColourMode::Time:
+        return formatCost(m_overlay->most.time, m_overlay->unit);
+    case ColourMode::Communication:
+        return formatCost(m_overlay->most.communication, m_overlay->unit);
+    case ColourMode::Memory:
+        return formatBytes(m_overlay->most.memory);
+    case ColourMode::None:
+        break;
     }
     return {};
 }
@@ -61,8 +65,9 @@ std::vector<Legend::Entry> Legend::entries() const {
     }
     if (m_overlay && !m_overlay->axisNames.empty()) {
         for (int a = 0; a < static_cast<int>(m_overlay->axisNames.size()); ++a)
-            list.push_back({Sign::Axis, a,
-                            tr("sharded over %1").arg(m_overlay->axisNames[static_cast<std::size_t>(a)])});
+            list.push_back(
+                {Sign::Axis, a,
+                 tr("sharded over %1").arg(m_overlay->axisNames[static_cast<std::size_t>(a)])});
         list.push_back({Sign::Partial, 0, tr("partial sum")});
         list.push_back({Sign::Collective, 0,
                         tr("AR all-reduce, AG all-gather, RS reduce-scatter, A2A all-to-all")});
@@ -89,12 +94,18 @@ QString Legend::plainText() const {
 double Legend::signWidth(const Entry& entry) const {
     const QFontMetricsF metrics(font());
     switch (entry.sign) {
-    case Entry::Sign::Scale: return 90;
+    case Entry::Sign::Scale:
+        return 90;
     case Entry::Sign::Axis:
-        return metrics.horizontalAdvance(m_overlay->axisNames[static_cast<std::size_t>(entry.index)]) + 10;
-    case Entry::Sign::Collective: return 26;
-    case Entry::Sign::Family: return 6;
-    default: return 14;
+        return metrics.horizontalAdvance(
+                   m_overlay->axisNames[static_cast<std::size_t>(entry.index)]) +
+               10;
+    case Entry::Sign::Collective:
+        return 26;
+    case Entry::Sign::Family:
+        return 6;
+    default:
+        return 14;
     }
 }
 
@@ -120,7 +131,9 @@ void Legend::fitHeight() {
     setFixedHeight(static_cast<int>(rects.back().bottom()) + 4);
 }
 
-QSize Legend::sizeHint() const { return {400, height()}; }
+QSize Legend::sizeHint() const {
+    return {400, height()};
+}
 
 void Legend::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
@@ -156,18 +169,18 @@ void Legend::drawSign(QPainter& painter, const Entry& entry, const QRectF& where
     case Entry::Sign::Collective:
         painter.setPen(QPen(palette.muted, 1.3));
         painter.setBrush(Qt::NoBrush);
-        painter.drawPolygon(QPolygonF({QPointF(where.left(), middle.y()),
-                                       QPointF(where.left() + 5, middle.y() - 6),
-                                       QPointF(where.right() - 5, middle.y() - 6),
-                                       QPointF(where.right(), middle.y()),
-                                       QPointF(where.right() - 5, middle.y() + 6),
-                                       QPointF(where.left() + 5, middle.y() + 6)}));
+        painter.drawPolygon(QPolygonF(
+            {QPointF(where.left(), middle.y()), QPointF(where.left() + 5, middle.y() - 6),
+             QPointF(where.right() - 5, middle.y() - 6), QPointF(where.right(), middle.y()),
+             QPointF(where.right() - 5, middle.y() + 6),
+             QPointF(where.left() + 5, middle.y() + 6)}));
         break;
     case Entry::Sign::Backward:
     case Entry::Sign::Step:
         painter.setPen(palette.text);
         painter.drawText(where, Qt::AlignCenter,
-                         entry.sign == Entry::Sign::Step ? QStringLiteral("↻") : QStringLiteral("◂"));
+                         entry.sign == Entry::Sign::Step ? QStringLiteral("↻")
+                                                         : QStringLiteral("◂"));
         break;
     case Entry::Sign::Parameter:
         painter.setPen(Qt::NoPen);

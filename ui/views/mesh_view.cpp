@@ -145,10 +145,11 @@ QString MeshView::describe(int device) const {
                         .arg(device / m_devicesPerNode);
     if (!m_shards.empty()) {
         const int shard = m_shards[static_cast<std::size_t>(device)].shard;
-        const auto alike = std::count_if(m_shards.begin(), m_shards.end(), [shard](const auto& other) {
-            return other.shard == shard;
-        });
-        label += tr(" holds %1, shard %2 of %3").arg(sliceText(device)).arg(shard).arg(m_shardCount);
+        const auto alike =
+            std::count_if(m_shards.begin(), m_shards.end(),
+                          [shard](const auto& other) { return other.shard == shard; });
+        label +=
+            tr(" holds %1, shard %2 of %3").arg(sliceText(device)).arg(shard).arg(m_shardCount);
         if (alike > 1) label += tr(", as %1 others do").arg(alike - 1);
     }
     return label;
@@ -174,8 +175,8 @@ void MeshView::drawDevice(QPainter& painter, int device) const {
     const QFontMetricsF metrics(painter.font());
     painter.setPen(palette.textOn(ground));
     const QString number = QString::number(device);
-    const bool room = cell.height() >= metrics.height() &&
-                      cell.width() >= metrics.horizontalAdvance(number) + 2;
+    const bool room =
+        cell.height() >= metrics.height() && cell.width() >= metrics.horizontalAdvance(number) + 2;
     if (!room) return;
     const QString slice = sliceText(device);
     if (!slice.isEmpty() && cell.height() >= 2 * metrics.height() &&
@@ -185,7 +186,8 @@ void MeshView::drawDevice(QPainter& painter, int device) const {
         painter.drawText(upper.translated(0, cell.height() / 2), Qt::AlignCenter, slice);
         return;
     }
-    if (!m_shards.empty() && cell.width() >= metrics.horizontalAdvance(number + QStringLiteral(" ·000"))) {
+    if (!m_shards.empty() &&
+        cell.width() >= metrics.horizontalAdvance(number + QStringLiteral(" ·000"))) {
         painter.drawText(cell, Qt::AlignCenter,
                          QStringLiteral("%1 ·%2").arg(number).arg(
                              m_shards[static_cast<std::size_t>(device)].shard));
@@ -236,7 +238,9 @@ void MeshView::select(int device) {
     emit deviceSelected(device);
 }
 
-void MeshView::mousePressEvent(QMouseEvent* event) { select(deviceAt(event->position())); }
+void MeshView::mousePressEvent(QMouseEvent* event) {
+    select(deviceAt(event->position()));
+}
 
 void MeshView::keyPressEvent(QKeyEvent* event) {
     const int inner = m_mesh.axes.empty() ? 1 : m_mesh.axes.back().size;

@@ -18,13 +18,17 @@ namespace shardlens {
 
 namespace {
 
-QString tr(const char* source) { return QCoreApplication::translate("SceneBuilder", source); }
+QString tr(const char* source) {
+    return QCoreApplication::translate("SceneBuilder", source);
+}
 
 constexpr double kMinWidth = 150, kMaxWidth = 340;
 constexpr double kFrameMargin = 18, kMinFrameWidth = 480;
 constexpr double kRankGap = 58, kNodeGap = 34; // room for shapes and collectives on the edges
 
-QPointF pointOf(const LayoutPoint& point) { return {point.x, point.y}; }
+QPointF pointOf(const LayoutPoint& point) {
+    return {point.x, point.y};
+}
 
 class SceneBuilder {
 public:
@@ -91,7 +95,8 @@ SceneItem SceneBuilder::opItem(OpId id, int run) const {
         }
     }
     const QFontMetricsF title(m_metrics.title), small(m_metrics.small);
-    double width = title.horizontalAdvance(item.title) + small.horizontalAdvance(item.subtitle) + 26;
+    double width =
+        title.horizontalAdvance(item.title) + small.horizontalAdvance(item.subtitle) + 26;
     if (!op.outputs.empty())
         width = std::max(width, m_metrics.stripWidth(m_graph.tensor(op.outputs[0]).spec.shape));
     for (const ParameterChip& chip : item.chips) {
@@ -179,8 +184,8 @@ SceneBuilder::Group SceneBuilder::runGroup(int run) const {
             if (inputs[p] == kNoTensor) continue;
             const OpId producer = m_graph.tensor(inputs[p]).producer;
             if (isChip(producer)) continue;
-            const int from = isInside(producer) ? itemOf.at(producer)
-                                                : port(ports, ItemKind::PortIn, inputs[p]);
+            const int from =
+                isInside(producer) ? itemOf.at(producer) : port(ports, ItemKind::PortIn, inputs[p]);
             group.edges.push_back({from, itemOf.at(op), inputs[p], op, p, run, {}, false, {}});
         }
         for (const TensorId tensor : m_graph.op(op).outputs) {
@@ -241,8 +246,8 @@ void SceneBuilder::place(Group& group) const {
     for (const SceneItem& item : group.items)
         input.boxes.push_back({item.rect.width(), item.rect.height()});
     for (const SceneEdge& edge : group.edges)
-        input.edges.push_back({static_cast<std::uint32_t>(edge.from),
-                               static_cast<std::uint32_t>(edge.to)});
+        input.edges.push_back(
+            {static_cast<std::uint32_t>(edge.from), static_cast<std::uint32_t>(edge.to)});
     group.layout = m_scene.options.layout(input, m_stop);
 }
 
@@ -362,9 +367,9 @@ QString nameOfRun(const Graph& graph, const Folding& folding, std::size_t run) {
     std::map<std::string, std::size_t> votes;
     for (std::size_t local = 0; local < fold.period; ++local)
         ++votes[repeatPrefix(graph.op(folding.order[fold.position(0, local)]).name)];
-    const auto winner = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
-        return a.second < b.second;
-    });
+    const auto winner =
+        std::max_element(votes.begin(), votes.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     std::string name = winner == votes.end() ? std::string() : winner->first;
     while (!name.empty() && (name.back() == '.' || name.back() == '/' || name.back() == '_'))
         name.pop_back();

@@ -261,9 +261,10 @@ void TestOnnx::trainingGraphAgreesWithItsDeclarations() {
         }
     QVERIFY2(compared >= 440, QByteArray::number(compared));
     // Declared as dim0*(dim1 - 1) rows: 3 * (7 - 1).
-    QCOMPARE(test::specText(
-                 graph, "/_original_module/_original_model/SoftmaxCrossEntropyLossInternal_output_1"),
-             QString("f16[18,250880]"));
+    QCOMPARE(
+        test::specText(
+            graph, "/_original_module/_original_model/SoftmaxCrossEntropyLossInternal_output_1"),
+        QString("f16[18,250880]"));
 }
 
 void TestOnnx::trainingGraphHasItsParameters() {
