@@ -5,13 +5,14 @@
 #include "ui/format.h"
 
 #include <QFont>
+#include <QGuiApplication>
 
 #include <cmath>
 
 namespace shardlens {
 
 AlternativesModel::AlternativesModel(QObject* parent)
-    : QAbstractTableModel(parent), m_palette(&Palette::light()) {
+    : QAbstractTableModel(parent), m_palette(&Palette::of(QGuiApplication::palette())) {
 }
 
 void AlternativesModel::setAlternatives(std::vector<Alternative> list, std::string unit,

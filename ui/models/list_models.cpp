@@ -4,11 +4,14 @@
 
 #include "ui/format.h"
 
+#include <QGuiApplication>
+
 #include <algorithm>
 
 namespace shardlens {
 
-PinsModel::PinsModel(QObject* parent) : QAbstractTableModel(parent), m_palette(&Palette::light()) {
+PinsModel::PinsModel(QObject* parent)
+    : QAbstractTableModel(parent), m_palette(&Palette::of(QGuiApplication::palette())) {
 }
 
 void PinsModel::setPins(std::vector<Pin> pins, std::vector<bool> clashes) {
@@ -61,7 +64,7 @@ QVariant PinsModel::headerData(int section, Qt::Orientation orientation, int rol
 }
 
 IssuesModel::IssuesModel(QObject* parent)
-    : QAbstractTableModel(parent), m_palette(&Palette::light()) {
+    : QAbstractTableModel(parent), m_palette(&Palette::of(QGuiApplication::palette())) {
 }
 
 void IssuesModel::setIssues(const std::vector<Issue>& issues) {
