@@ -7,8 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <QDir>
 #include <QFile>
 #include <QImage>
+#include <QMimeDatabase>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -56,6 +58,7 @@ private slots:
     void unreachableDisplayIsNoDisplay();
     void screenshotIsDrawn();
     void sessionIsPlannedAsItStands();
+    void sessionIsKnownToTheDesktop();
     void fullDiskIsAnError();
 
 private:
@@ -330,6 +333,27 @@ void TestCli::sessionIsPlannedAsItStands() {
     const Json larger = plan({"--batch", "16"});
     QVERIFY(larger.at("time_s").get<double>() > own.at("time_s").get<double>());
     QCOMPARE(read(file), before);
+}
+
+void TestCli::sessionIsKnownToTheDesktop() {
+    // Installed, our types stand in one folder with all the others; so they do here.
+    const QString system = "/usr/share/mime/packages/freedesktop.org.xml";
+    if (!QFile::exists(system)) QSKIP("the desktop's own types (shared-mime-info) are not here");
+    const QString packages = path("share/mime/packages");
+    QVERIFY(QDir().mkpath(packages));
+    QVERIFY(QFile::copy(system, packages + "/freedesktop.org.xml"));
+    QVERIFY(QFile::copy(SHARDLENS_SOURCE "/packaging/linux/org.shardlens.Shardlens.mime.xml",
+                        packages + "/org.shardlens.Shardlens.xml"));
+    qputenv("XDG_DATA_HOME", path("share").toUtf8());
+    qputenv("XDG_DATA_DIRS", path("share").toUtf8());
+    shardlens::NewSession content;
+    const auto bundle = shardlens::loadModel(m_model.toStdString());
+    content.model = shardlens::describeModelFile(m_model.toStdString(), bundle.source->format);
+    content.graph = shardlens::graphToJson(*bundle.source);
+    const QString file = path("without-suffix"); // by content, not by name
+    { const auto session = shardlens::Session::create(file.toStdString(), content); }
+    QCOMPARE(QMimeDatabase().mimeTypeForData(read(file)).name(),
+             QString("application/vnd.shardlens.session+sqlite3"));
 }
 
 void TestCli::fullDiskIsAnError() {
