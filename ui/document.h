@@ -90,10 +90,10 @@ public:
 
 signals:
     void loadingChanged();
-    void loaded();         ///< another session is open; everything changed
-    void modelChanged();   ///< the graph was read anew for another workload
+    void loaded();       ///< another session is open; everything changed
+    void modelChanged(); ///< the graph was read anew for another workload
     void requestChanged();
-    void planChanged();    ///< also when only its staleness or error changed
+    void planChanged(); ///< also when only its staleness or error changed
     void progressChanged();
     void alternativesChanged();
     void selectionChanged();

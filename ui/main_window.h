@@ -29,9 +29,9 @@ class TotalsPanel;
 
 struct MainWindowOptions {
     DocumentOptions document;
-    QString settingsFile;        ///< empty: the user's settings
-    std::string layoutHelper;    ///< program that serves as the layout helper; empty: none
-    bool keepSettings = true;    ///< read and write window settings and recent files
+    QString settingsFile;     ///< empty: the user's settings
+    std::string layoutHelper; ///< program that serves as the layout helper; empty: none
+    bool keepSettings = true; ///< read and write window settings and recent files
 };
 
 class MainWindow : public QMainWindow {

@@ -32,15 +32,15 @@ public:
     static bool isDark(const QPalette& palette);
 
     bool dark_ = false;
-    QColor canvas;       ///< ground of the painted views
-    QColor frame;        ///< ground of an opened block
-    QColor surface;      ///< boxes
+    QColor canvas;  ///< ground of the painted views
+    QColor frame;   ///< ground of an opened block
+    QColor surface; ///< boxes
     QColor border;
     QColor text;
-    QColor muted;        ///< secondary text, edges
-    QColor faint;        ///< hairlines, empty cells
-    QColor accent;       ///< selection, links
-    QColor highlight;    ///< search matches
+    QColor muted;     ///< secondary text, edges
+    QColor faint;     ///< hairlines, empty cells
+    QColor accent;    ///< selection, links
+    QColor highlight; ///< search matches
     QColor good, warning, bad;
     QColor pin;
 

@@ -37,11 +37,11 @@ struct OpClass {
 };
 
 struct Folding {
-    std::vector<OpId> order;            ///< a topological order of all ops, blocks contiguous
-    std::vector<std::size_t> position;  ///< inverse of order
-    std::vector<FoldRun> runs;          ///< ascending, disjoint
-    std::vector<OpClass> classes;       ///< in order of first appearance
-    std::vector<ClassId> classOf;       ///< by OpId
+    std::vector<OpId> order;               ///< a topological order of all ops, blocks contiguous
+    std::vector<std::size_t> position;     ///< inverse of order
+    std::vector<FoldRun> runs;             ///< ascending, disjoint
+    std::vector<OpClass> classes;          ///< in order of first appearance
+    std::vector<ClassId> classOf;          ///< by OpId
     std::vector<std::uint32_t> instanceOf; ///< by OpId; which repeat of its run, 0 outside
 
     OpId member(ClassId id, std::size_t instance) const;

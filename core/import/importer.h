@@ -14,22 +14,25 @@
 namespace shardlens {
 
 struct ImportOptions {
-    std::int64_t batch = 8;       ///< for config templates, and for dimensions that look like a batch
-    std::int64_t sequence = 2048; ///< likewise for sequence lengths
+    std::int64_t batch = 8; ///< for config templates, and for dimensions that look like a batch
+    std::int64_t sequence = 2048;                 ///< likewise for sequence lengths
     std::map<std::string, std::int64_t> bindings; ///< symbolic dimensions by name, take precedence
-    bool training = true;         ///< templates: end in the loss
+    bool training = true;                         ///< templates: end in the loss
     std::stop_token stop;
 };
 
 enum class FileKind : std::uint8_t {
-    HfConfig, Onnx, Safetensors, Session, ///< Session is not a model: the caller opens it
+    HfConfig,
+    Onnx,
+    Safetensors,
+    Session, ///< Session is not a model: the caller opens it
     Unsupported,
 };
 
 struct Recognised {
     FileKind kind = FileKind::Unsupported;
-    std::string name;  ///< "ONNX", "HLO text", …
-    std::string hint;  ///< for Unsupported: how to convert, or when it will be read
+    std::string name; ///< "ONNX", "HLO text", …
+    std::string hint; ///< for Unsupported: how to convert, or when it will be read
 };
 
 /// Tells the kind from the first bytes (up to 64 KiB) and, for ONNX, a wire walk.

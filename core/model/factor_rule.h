@@ -23,7 +23,7 @@ enum class FactorKind : std::uint8_t {
 enum class ReduceOp : std::uint8_t { Sum, Max, Min, Prod };
 
 struct Factor {
-    std::string name;        ///< the field's letter: "b", "m", "k", "heads"
+    std::string name; ///< the field's letter: "b", "m", "k", "heads"
     std::int64_t size = 1;
     FactorKind kind = FactorKind::Parallel;
     ReduceOp reduce = ReduceOp::Sum;

@@ -46,9 +46,9 @@ public:
     double parameterCount() const; ///< elements of all Parameter ops, each counted once
 
     // What the source said about itself.
-    std::string name;                  ///< model name, for titles
-    std::string format;                ///< "ONNX", "HF config", …
-    std::vector<std::string> warnings; ///< one sentence each; shown, never fatal
+    std::string name;                             ///< model name, for titles
+    std::string format;                           ///< "ONNX", "HF config", …
+    std::vector<std::string> warnings;            ///< one sentence each; shown, never fatal
     std::map<std::string, std::int64_t> bindings; ///< symbolic dimensions and the values used
     std::map<std::string, std::string> facts;     ///< counts of the source ("nodes": "2848", …)
 

@@ -16,35 +16,45 @@ namespace shardlens {
 
 // Attribute names are given in brackets. Axes are normalised to be non-negative.
 enum class OpKind : std::uint8_t {
-    Input,        ///< data fed each step; no operands
-    Parameter,    ///< trained tensor; no operands
-    Constant,     ///< fixed tensor, not trained; no operands
-    MatMul,       ///< A[..,m,k] B[..,k,n] (+bias[n]) -> [..,m,n]; [transA, transB: 0/1]; batch dims broadcast
-    Einsum,       ///< [equation: "bij,bjk->bik", no ellipsis]
-    Attention,    ///< q[b,s,H,d] k[b,t,K,d] v[b,t,K,e] (+mask) -> [b,s,H,e]; [causal: 0/1]; H = K*groups, K major
-    Rotary,       ///< x[b,s,H,d] -> same; [tables are computed in place]
-    Conv,         ///< x[b,C,spatial..] w[O,C/g,k..] (+bias[O]); [strides, pads(begin..,end..), dilations, group]
-    ConvTranspose,///< x[b,C,spatial..] w[C,O/g,k..] (+bias[O]); [strides, pads, dilations, group, output_padding]
-    Pool,         ///< x[b,C,spatial..]; [mode: "max"|"average"|"lp", kernel, strides, pads, dilations, ceil_mode]
-    GlobalPool,   ///< x[b,C,spatial..] -> [b,C,1..]; [mode]
-    Elementwise,  ///< any arity with multidirectional broadcasting; [function: "add", "gelu", "where", "cast", …; to: dtype name, for cast]
-    Dropout,      ///< x -> x (and mask); [ratio]
-    Softmax,      ///< [axes: dims normalised together; function: "softmax"|"logsoftmax"|"hardmax"]
-    Norm,         ///< x, scale?, bias?, (mean?, variance?) -> x; [mode: "layer"|"rms"|"batch"|"group"|"instance"|"lp"; axes (layer, rms, lp); groups]
-    Gather,       ///< table, indices -> table with dim `axis` replaced by the indices' dims; [axis]
-    Transpose,    ///< [perm]
-    Reshape,      ///< also Flatten, Squeeze, Unsqueeze; [shape: the full result shape]
-    Expand,       ///< broadcast to [shape]
-    Concat,       ///< [axis]
-    Split,        ///< [axis, sizes]
-    Slice,        ///< [starts, ends, axes, steps], all as long as axes
-    Pad,          ///< [pads: begin.., end..]
-    Reduce,       ///< [function: "sum"|"mean"|"max"|"min"|"prod"|"l1"|"l2"|"sumsquare"|"logsumexp"|"logsum", axes, keepdims]
+    Input,     ///< data fed each step; no operands
+    Parameter, ///< trained tensor; no operands
+    Constant,  ///< fixed tensor, not trained; no operands
+    MatMul,    ///< A[..,m,k] B[..,k,n] (+bias[n]) -> [..,m,n]; [transA, transB: 0/1]; batch dims
+               ///< broadcast
+    Einsum,    ///< [equation: "bij,bjk->bik", no ellipsis]
+    Attention, ///< q[b,s,H,d] k[b,t,K,d] v[b,t,K,e] (+mask) -> [b,s,H,e]; [causal: 0/1]; H =
+               ///< K*groups, K major
+    Rotary,    ///< x[b,s,H,d] -> same; [tables are computed in place]
+    Conv, ///< x[b,C,spatial..] w[O,C/g,k..] (+bias[O]); [strides, pads(begin..,end..), dilations,
+          ///< group]
+    ConvTranspose, ///< x[b,C,spatial..] w[C,O/g,k..] (+bias[O]); [strides, pads, dilations, group,
+                   ///< output_padding]
+    Pool, ///< x[b,C,spatial..]; [mode: "max"|"average"|"lp", kernel, strides, pads, dilations,
+          ///< ceil_mode]
+    GlobalPool,  ///< x[b,C,spatial..] -> [b,C,1..]; [mode]
+    Elementwise, ///< any arity with multidirectional broadcasting; [function: "add", "gelu",
+                 ///< "where", "cast", …; to: dtype name, for cast]
+    Dropout,     ///< x -> x (and mask); [ratio]
+    Softmax,     ///< [axes: dims normalised together; function: "softmax"|"logsoftmax"|"hardmax"]
+    Norm,        ///< x, scale?, bias?, (mean?, variance?) -> x; [mode:
+                 ///< "layer"|"rms"|"batch"|"group"|"instance"|"lp"; axes (layer, rms, lp); groups]
+    Gather,      ///< table, indices -> table with dim `axis` replaced by the indices' dims; [axis]
+    Transpose,   ///< [perm]
+    Reshape,     ///< also Flatten, Squeeze, Unsqueeze; [shape: the full result shape]
+    Expand,      ///< broadcast to [shape]
+    Concat,      ///< [axis]
+    Split,       ///< [axis, sizes]
+    Slice,       ///< [starts, ends, axes, steps], all as long as axes
+    Pad,         ///< [pads: begin.., end..]
+    Reduce,      ///< [function:
+            ///< "sum"|"mean"|"max"|"min"|"prod"|"l1"|"l2"|"sumsquare"|"logsumexp"|"logsum", axes,
+            ///< keepdims]
     ArgReduce,    ///< [function: "argmax"|"argmin", axis, keepdims]
     TopK,         ///< x -> values, indices; [axis, k]
     CumSum,       ///< [axis]
     Tile,         ///< [repeats]
-    MoeDispatch,  ///< tokens[b,s,h], scores[b,s,E] -> [E,b,c,h], c = ceil(s*top_k/E*capacity); [top_k, capacity_factor]
+    MoeDispatch,  ///< tokens[b,s,h], scores[b,s,E] -> [E,b,c,h], c = ceil(s*top_k/E*capacity);
+                  ///< [top_k, capacity_factor]
     MoeCombine,   ///< experts[E,b,c,h], scores[b,s,E] -> [b,s,h]; sum over E
     CrossEntropy, ///< logits[..,V], labels[..] -> scalar mean loss
     Opaque,       ///< not understood: replicated, visible as such; result specs are in the graph
@@ -78,11 +88,11 @@ private:
 };
 
 struct Op {
-    std::string name;     ///< unique in its graph
+    std::string name; ///< unique in its graph
     OpKind kind = OpKind::Opaque;
-    std::string type;     ///< the name in the source format ("MatMul", "com.microsoft::Foo")
+    std::string type; ///< the name in the source format ("MatMul", "com.microsoft::Foo")
     Attributes attributes;
-    std::vector<TensorId> inputs;  ///< kNoTensor stands for an absent optional operand
+    std::vector<TensorId> inputs; ///< kNoTensor stands for an absent optional operand
     std::vector<TensorId> outputs;
 };
 

@@ -13,14 +13,34 @@
 namespace shardlens {
 
 enum class DType : std::uint8_t {
-    Unknown, F64, F32, F16, BF16, F8E4M3, F8E5M2, F4E2M1,
-    I64, I32, I16, I8, I4, U64, U32, U16, U8, U4, Bool, String, C64, C128,
+    Unknown,
+    F64,
+    F32,
+    F16,
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    F4E2M1,
+    I64,
+    I32,
+    I16,
+    I8,
+    I4,
+    U64,
+    U32,
+    U16,
+    U8,
+    U4,
+    Bool,
+    String,
+    C64,
+    C128,
 };
 
 /// Bits of one element; 0 for Unknown and String.
 int bitsOf(DType dtype) noexcept;
 bool isFloat(DType dtype) noexcept;
-std::string_view nameOf(DType dtype) noexcept;            ///< "bf16", "i64", "bool", …
+std::string_view nameOf(DType dtype) noexcept;             ///< "bf16", "i64", "bool", …
 std::optional<DType> dtypeFromName(std::string_view name); ///< inverse of nameOf
 
 using Shape = std::vector<std::int64_t>;
@@ -52,9 +72,9 @@ using KnownInts = std::vector<std::int64_t>;
 struct Tensor {
     std::string name;
     TensorSpec spec;
-    OpId producer = kNoOp;           ///< every tensor has one: inputs and parameters are ops too
+    OpId producer = kNoOp; ///< every tensor has one: inputs and parameters are ops too
     std::uint32_t producerPort = 0;
-    std::optional<KnownInts> value;  ///< set when the elements are known
+    std::optional<KnownInts> value; ///< set when the elements are known
 };
 
 } // namespace shardlens

@@ -73,21 +73,21 @@ struct OpFigures {
 };
 
 struct PlanTotals {
-    double time = 0;      ///< seconds a step = compute + exposed communication
+    double time = 0; ///< seconds a step = compute + exposed communication
     double compute = 0;
     double communication = 0;
-    MemorySplit memory;   ///< bytes, per device
+    MemorySplit memory;    ///< bytes, per device
     double modelFlops = 0; ///< of the whole step, all devices
 };
 
 struct Plan {
     std::shared_ptr<const PlanContext> context;
     Decisions decisions;
-    std::vector<OpFigures> figures;              ///< by OpId
-    std::vector<PlannedCollective> collectives;  ///< in op order
+    std::vector<OpFigures> figures;             ///< by OpId
+    std::vector<PlannedCollective> collectives; ///< in op order
     PlanTotals totals;
     Provenance provenance = Provenance::Modelled; ///< of times and memory
-    std::string madeBy;                          ///< "optimum", "pins", "template megatron"
+    std::string madeBy;                           ///< "optimum", "pins", "template megatron"
 
     // The certificate; meaningful when a solver made the plan.
     double bound = 0;
@@ -96,12 +96,12 @@ struct Plan {
     double buildMilliseconds = 0; ///< making the choice problem
     double solveMilliseconds = 0;
     std::string method;
-    double memoryPrice = 0;       ///< seconds a byte, 0 when memory does not bind
+    double memoryPrice = 0; ///< seconds a byte, 0 when memory does not bind
     /// False when nobody set a limit and no plan at all fits the device: the plan is then the
     /// fastest one without a limit, and `notes` says how much memory the leanest would need.
     bool fitsMemory = true;
     std::vector<std::string> notes; ///< for people, one sentence each
-    std::vector<bool> pinned;     ///< by OpId
+    std::vector<bool> pinned;       ///< by OpId
 };
 
 /// Prices decisions on the unfolded graph, from nothing but the rules and the cost model.

@@ -21,26 +21,27 @@ Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& 
 /// What one choice of an op would cost with everything else re-optimised.
 struct Alternative {
     Choice choice;
-    std::string text;          ///< "b@dp,n@tp"
+    std::string text; ///< "b@dp,n@tp"
     bool legal = true;
-    std::string reason;        ///< why it is illegal
-    double time = 0;           ///< seconds a step
-    double deltaTime = 0;      ///< against the plan
-    double deltaMemory = 0;    ///< bytes a device
-    bool current = false;      ///< the plan's own choice
+    std::string reason;     ///< why it is illegal
+    double time = 0;        ///< seconds a step
+    double deltaTime = 0;   ///< against the plan
+    double deltaMemory = 0; ///< bytes a device
+    bool current = false;   ///< the plan's own choice
 };
 
 /// All choices of an op (legal ones first, cheapest first; then illegal ones with the reason).
 /// @param plan an optimum made by optimise()
-std::vector<Alternative> alternatives(const Plan& plan, OpId op, const PlannerOptions& options = {});
+std::vector<Alternative> alternatives(const Plan& plan, OpId op,
+                                      const PlannerOptions& options = {});
 
 /// The ops a pin's target names. Empty if none.
 std::vector<OpId> pinnedOps(const PlanContext& context, const Pin& pin);
 
 /// The choice problem of a context, for benchmarks and for reference solvers in tests.
 struct ChoiceProblem {
-    solve::Problem problem;     ///< costs are integers: multiples of the cost model's quantum
-    double quantum = 1;         ///< cost model units per integer
+    solve::Problem problem; ///< costs are integers: multiples of the cost model's quantum
+    double quantum = 1;     ///< cost model units per integer
     std::vector<std::string> nodeName; ///< by solve::NodeId
 };
 ChoiceProblem choiceProblem(const PlanContext& context);

@@ -34,8 +34,8 @@ struct PlanningProgress {
     std::uint64_t generation = 0;
     double incumbent = 0; ///< cost model units; infinite until there is one
     double bound = 0;
-    double gap = 0;       ///< (incumbent - bound) / incumbent; infinite without an incumbent
-    double elapsed = 0;   ///< seconds
+    double gap = 0;     ///< (incumbent - bound) / incumbent; infinite without an incumbent
+    double elapsed = 0; ///< seconds
     std::string stage;
 };
 

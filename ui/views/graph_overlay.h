@@ -29,7 +29,7 @@ struct Lozenge {
     CollectiveKind kind = CollectiveKind::AllReduce;
     std::uint8_t axis = 0;
     Phase phase = Phase::Forward;
-    double cost = 0;  ///< cost model units
+    double cost = 0; ///< cost model units
     double bytes = 0;
     std::size_t times = 1;
     QRectF rect; ///< scene coordinates, null while not placed
@@ -47,9 +47,9 @@ struct RepeatRange {
 };
 
 struct Heat {
-    double time = 0;          ///< compute, forward and backward
+    double time = 0; ///< compute, forward and backward
     double communication = 0;
-    double memory = 0;        ///< bytes a device
+    double memory = 0; ///< bytes a device
 };
 
 struct ItemMark {
@@ -57,14 +57,14 @@ struct ItemMark {
     QString choice;
     Heat heat;
     bool pinned = false;
-    std::vector<Lozenge> own;      ///< collectives of the op's own statistics
-    std::vector<ChipMark> chips;   ///< by chip
+    std::vector<Lozenge> own;        ///< collectives of the op's own statistics
+    std::vector<ChipMark> chips;     ///< by chip
     std::vector<RepeatRange> ranges; ///< Block, Frame: repeats that chose alike
 };
 
 struct EdgeMark {
     TensorMark consumed;
-    QRectF label;                  ///< the shape; null where there is no room
+    QRectF label; ///< the shape; null where there is no room
     std::vector<Lozenge> collectives;
 };
 
@@ -76,7 +76,7 @@ struct GraphOverlay {
     std::vector<EdgeMark> edges;      ///< by scene edge
     Heat most;                        ///< the largest of the shown items
     std::vector<QString> axisNames;
-    std::string unit = "s";           ///< of costs
+    std::string unit = "s"; ///< of costs
 };
 
 TensorMark markOf(const Shape& shape, const SideLayout& side, const Mesh& mesh);

@@ -17,11 +17,11 @@ enum class ColourMode { None, Time, Communication, Memory };
 
 struct GraphPaintState {
     ColourMode colour = ColourMode::None;
-    int selected = -1;           ///< item
-    OpId selectedChip = kNoOp;   ///< the selected parameter, in the scene's sample repeat
+    int selected = -1;         ///< item
+    OpId selectedChip = kNoOp; ///< the selected parameter, in the scene's sample repeat
     int hovered = -1;
-    bool focused = false;        ///< draw a focus frame round the selected item
-    bool stale = false;          ///< the plan is being replaced
+    bool focused = false; ///< draw a focus frame round the selected item
+    bool stale = false;   ///< the plan is being replaced
     const std::set<int>* matches = nullptr;
 };
 

@@ -36,18 +36,18 @@ enum class ItemKind : std::uint8_t {
 
 /// A parameter or constant drawn on the op that reads it.
 struct ParameterChip {
-    OpId op = kNoOp;    ///< in the scene's sample repeat
+    OpId op = kNoOp;        ///< in the scene's sample repeat
     std::uint32_t port = 0; ///< operand of the reader
     QString name;
-    QRectF rect;        ///< scene coordinates
+    QRectF rect; ///< scene coordinates
 };
 
 struct SceneItem {
     ItemKind kind = ItemKind::Op;
-    OpId op = kNoOp;       ///< Op: the op; ports: producer of the tensor; in the sample repeat
+    OpId op = kNoOp; ///< Op: the op; ports: producer of the tensor; in the sample repeat
     TensorId tensor = kNoTensor; ///< ports: the tensor, in the sample repeat
-    int run = -1;          ///< index into Folding::runs: of Block, Frame and what is inside
-    int parent = -1;       ///< item index of the frame around it
+    int run = -1;                ///< index into Folding::runs: of Block, Frame and what is inside
+    int parent = -1;             ///< item index of the frame around it
     QRectF rect;
     QString title, subtitle;
     std::vector<ParameterChip> chips;
@@ -55,13 +55,13 @@ struct SceneItem {
 };
 
 struct SceneEdge {
-    int from = -1, to = -1; ///< item indices
+    int from = -1, to = -1;      ///< item indices
     TensorId tensor = kNoTensor; ///< in the sample repeat
-    OpId consumer = kNoOp;  ///< in the sample repeat; kNoOp into a PortOut
-    std::uint32_t port = 0; ///< operand of the consumer
-    int run = -1;           ///< inside this opened run, else -1
-    std::vector<QPointF> path; ///< scene coordinates: cubic Bezier pieces, 1 + 3n points
-    bool faint = false;     ///< very long: led around the drawing, shown faintly
+    OpId consumer = kNoOp;       ///< in the sample repeat; kNoOp into a PortOut
+    std::uint32_t port = 0;      ///< operand of the consumer
+    int run = -1;                ///< inside this opened run, else -1
+    std::vector<QPointF> path;   ///< scene coordinates: cubic Bezier pieces, 1 + 3n points
+    bool faint = false;          ///< very long: led around the drawing, shown faintly
     QRectF bounds;
 };
 
@@ -113,7 +113,7 @@ struct BoxMetrics {
     double titleHeight = 0, smallHeight = 0;
     double padding = 8, stripe = 4;
     double cellGap = 2;
-    double headerHeight = 0;  ///< of a frame
+    double headerHeight = 0; ///< of a frame
     double chipHeight = 0;
     /// Width of the cell that shows one dimension of a tensor.
     double cellWidth(std::int64_t size) const;

@@ -49,9 +49,9 @@ public:
     int itemOfOp(OpId op) const;
     int itemOfRun(int run) const;
     int selectedItem() const { return m_state.selected; }
-    OpId opOfItem(int item) const; ///< of the repeat that is looked at; kNoOp for blocks
+    OpId opOfItem(int item) const;    ///< of the repeat that is looked at; kNoOp for blocks
     QString describe(int item) const; ///< one line of plain text, for tips and screen readers
-    void activate(int item);       ///< as a click does
+    void activate(int item);          ///< as a click does
     QRectF chipRect(OpId op) const;
     FrameControls frameControls(int item) const; ///< widget coordinates
 
@@ -101,9 +101,9 @@ private:
     int m_selectedRun = -1;
     double m_zoom = 1;
     QPointF m_origin;
-    bool m_fitPending = true;  ///< fit once there is a size and a scene
+    bool m_fitPending = true; ///< fit once there is a size and a scene
     bool m_stale = false;
-    QTimer m_staleDelay;       ///< short re-solves do not flicker
+    QTimer m_staleDelay; ///< short re-solves do not flicker
     QPointF m_pressed, m_pressedOrigin;
     bool m_dragging = false, m_buttonDown = false;
     QString m_placeholder;

@@ -26,7 +26,17 @@ protected:
 
 private:
     struct Entry {
-        enum class Sign { Axis, Partial, Collective, Backward, Step, Parameter, Pin, Family, Scale };
+        enum class Sign {
+            Axis,
+            Partial,
+            Collective,
+            Backward,
+            Step,
+            Parameter,
+            Pin,
+            Family,
+            Scale
+        };
         Sign sign;
         int index; ///< axis or family
         QString label;

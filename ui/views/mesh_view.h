@@ -16,7 +16,7 @@ namespace shardlens {
 /// What one device holds of a tensor.
 struct DeviceShard {
     std::vector<std::pair<std::int64_t, std::int64_t>> slices; ///< [begin, end) by dimension
-    int shard = 0; ///< equal numbers hold equal slices
+    int shard = 0;                                             ///< equal numbers hold equal slices
 };
 
 /// By device. Several axes on one dimension cut it in mesh order, outer axis major.
