@@ -48,6 +48,6 @@ std::string refusal(Call call) {
 /// That a sentence says something.
 #define VERIFY_SAYS(sentence, part)                                                                \
     do {                                                                                           \
-        const std::string said = (sentence);                                                       \
+        const std::string& said = (sentence);                                                      \
         QVERIFY2(said.find(part) != std::string::npos, ("said: '" + said + "'").c_str());          \
     } while (false)

@@ -142,14 +142,14 @@ void TestSession::undoAndRedoSurviveReopening() {
         requests.push_back(toJson(session.content().request));
     }
     QVERIFY(!session.redo());
-    for (std::size_t at : {4, 3, 2, 1, 0}) {
+    for (const std::size_t at : {4U, 3U, 2U, 1U, 0U}) {
         QVERIFY(session.undo());
         reopen(session);
         QCOMPARE(session.content().done, at);
         QCOMPARE(toJson(session.content().request), requests[at]);
     }
     QVERIFY(!session.undo());
-    for (std::size_t at : {1, 2, 3}) {
+    for (const std::size_t at : {1U, 2U, 3U}) {
         QVERIFY(session.redo());
         reopen(session);
         QCOMPARE(session.content().done, at);

@@ -44,7 +44,7 @@ Killed runAndKill(const QString& file, unsigned seed, std::size_t first, std::mt
     for (const QByteArray& line : lines) {
         if (line == "ready")
             killed.ready = true;
-        else if (line == QByteArray::number(qulonglong(first + killed.said)))
+        else if (line.toStdString() == std::to_string(first + killed.said))
             ++killed.said;
         else
             killed.complaint += line;

@@ -204,7 +204,7 @@ void TestSessionRefusal::damagedBytesNeverCrash() {
     const QByteArray whole = bytesOf(path);
     std::mt19937 random(5);
     int refused = 0;
-    for (int round = 0; round < 300; ++round) {
+    for (int round = 0; round < 200; ++round) {
         QByteArray bytes = whole;
         // The head of the file is where a byte matters most.
         const auto end = static_cast<unsigned>(round % 3 == 0 ? 100 : bytes.size());
@@ -216,7 +216,7 @@ void TestSessionRefusal::damagedBytesNeverCrash() {
         refused += sentence.empty() ? 0 : 1;
     }
     QCOMPARE(filesOf(folder.path()).size(), 1);
-    QVERIFY2(refused > 150, std::to_string(refused).c_str());
+    QVERIFY2(refused > 100, std::to_string(refused).c_str());
 }
 
 void TestSessionRefusal::damagedTextIsToldWhenItIsRead() {
