@@ -41,8 +41,6 @@ private slots:
 
 namespace {
 
-using Warnings = std::vector<std::string>;
-
 Message output(const std::string& name) {
     return Message().text(1, name);
 }
@@ -115,7 +113,7 @@ void TestOnnxStructure::nonZeroOfKnownValues() {
 void TestOnnxStructure::intValues_data() {
     QTest::addColumn<QString>("type");
     QTest::addColumn<QList<qint64>>("expected");
-    const auto row = [](const char* type, QList<qint64> expected) {
+    const auto row = [](const char* type, const QList<qint64>& expected) {
         QTest::newRow(type) << type << expected;
     };
     // of a = [7, -7, 6] and b = [2, 2, -4]
