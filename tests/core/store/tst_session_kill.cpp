@@ -30,6 +30,9 @@ struct Killed {
 
 Killed runAndKill(const QString& file, unsigned seed, std::size_t first, std::mt19937& random) {
     QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("TMPDIR", QFileInfo(file).path()); // what it cannot clean up is ours
+    process.setProcessEnvironment(environment);
     process.start(SESSION_WRITER, {file, QString::number(seed), QString::number(first), "1000000"});
     process.waitForStarted();
     // Half of the instants count from the start of the process, half from its first word.
