@@ -7,6 +7,8 @@
 #include "tests/core/support/planning.h"
 #include "tests/core/support/reference_solvers.h"
 
+#include <fmt/format.h>
+
 #include <QCoreApplication>
 
 #include <algorithm>
