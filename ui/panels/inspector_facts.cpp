@@ -52,9 +52,10 @@ QString InspectorPanel::tensorText(const TensorSpec& spec, const SideLayout& sid
     bool sharded = false;
     for (const DimMark& dim : mark.dims) {
         QString label = QString::number(dim.local);
-        for (const std::uint8_t axis : dim.axes)
-            label +=
-                QStringLiteral("<sub>%1</sub>").arg(text(mesh.axes[axis].name).toHtmlEscaped());
+        QStringList axes;
+        for (const std::uint8_t axis : dim.axes) axes << text(mesh.axes[axis].name).toHtmlEscaped();
+        if (!axes.isEmpty())
+            label += QStringLiteral("<sub>%1</sub>").arg(axes.join(QStringLiteral("·")));
         sharded = sharded || !dim.axes.empty();
         dims << (dim.axes.empty() ? label : QStringLiteral("<b>%1</b>").arg(label));
     }

@@ -120,6 +120,8 @@ struct BoxMetrics {
     double stripWidth(const Shape& shape) const;
     double stripHeight() const { return 2 * smallHeight + 3; }
     double boxHeight(std::size_t chips) const;
+    /// Room for a parameter's name, its shape with a dimension cut by two axes, and one collective.
+    double chipWidth(const QString& name, const Shape& shape) const;
 };
 
 /// Name for the blocks of a run, from what the names of its ops have in common.

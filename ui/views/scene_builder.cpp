@@ -101,7 +101,7 @@ SceneItem SceneBuilder::opItem(OpId id, int run) const {
         width = std::max(width, m_metrics.stripWidth(m_graph.tensor(op.outputs[0]).spec.shape));
     for (const ParameterChip& chip : item.chips) {
         const Shape& shape = m_graph.tensor(m_graph.op(chip.op).outputs.at(0)).spec.shape;
-        width = std::max(width, small.horizontalAdvance(chip.name + formatShape(shape)) + 86);
+        width = std::max(width, m_metrics.chipWidth(chip.name, shape));
     }
     width = std::clamp(width + 2 * m_metrics.padding + m_metrics.stripe, kMinWidth, kMaxWidth);
     item.rect = QRectF(0, 0, std::ceil(width), m_metrics.boxHeight(item.chips.size()));
