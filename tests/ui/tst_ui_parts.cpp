@@ -141,6 +141,7 @@ private slots:
         for (const CommandSpec& spec : commandTable()) {
             QVERIFY2(ids.insert(spec.id).second, spec.id);
             QVERIFY(*spec.text && *spec.description);
+            if (!*spec.keys) continue; // in menus only
             for (const QKeySequence& key : QKeySequence::listFromString(QLatin1String(spec.keys))) {
                 QVERIFY2(!key.isEmpty(), spec.id);
                 QVERIFY2(keys.insert(key.toString()).second, spec.keys);
