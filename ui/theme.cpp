@@ -146,7 +146,7 @@ double Palette::contrast(const QColor& a, const QColor& b) {
 
 QColor Palette::textOn(const QColor& ground) const {
     // Of black and white one always reaches 4.58 : 1, whatever the ground (WCAG 2 contrast).
-    const QColor ink(0x000000), paper(0xffffff);
+    const QColor ink(Qt::black), paper(Qt::white);
     return contrast(ground, ink) >= contrast(ground, paper) ? ink : paper;
 }
 
