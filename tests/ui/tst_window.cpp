@@ -503,11 +503,11 @@ private slots:
     void darkAndLight() {
         const auto main = ready();
         auto* dark = main->findChild<QAction*>(QStringLiteral("theme.2"));
-        dark->trigger();
-        QVERIFY(Palette::of(&main->graphView()).dark_);
+        dark->trigger(); // the new palette reaches the widgets through the event loop
+        QTRY_VERIFY(Palette::of(&main->graphView()).dark_);
         const QImage night = main->graphView().grab().toImage();
         main->findChild<QAction*>(QStringLiteral("theme.1"))->trigger();
-        QVERIFY(!Palette::of(&main->graphView()).dark_);
+        QTRY_VERIFY(!Palette::of(&main->graphView()).dark_);
         const QImage day = main->graphView().grab().toImage();
         QVERIFY(night.pixelColor(3, 3).lightness() < 80);
         QVERIFY(day.pixelColor(3, 3).lightness() > 180);
