@@ -18,7 +18,7 @@ using namespace shardlens;
 
 namespace {
 
-Mesh meshOf(std::vector<std::pair<std::string, int>> axes) {
+Mesh meshOf(const std::vector<std::pair<std::string, int>>& axes) {
     Mesh mesh;
     for (auto& [name, size] : axes) mesh.axes.push_back({name, size, {}, false});
     return mesh;

@@ -61,7 +61,7 @@ class TestWindow : public QObject {
         return wish;
     }
 
-    std::unique_ptr<MainWindow> window(const QString& open, MainWindowOptions wish) const {
+    std::unique_ptr<MainWindow> window(const QString& open, const MainWindowOptions& wish) const {
         auto made = std::make_unique<MainWindow>(open, wish);
         made->resize(1300, 850);
         made->show();

@@ -73,7 +73,8 @@ void GraphController::restoreViewState() {
     const QJsonObject state =
         QJsonDocument::fromJson(m_document.viewState(kStateKey).toUtf8()).object();
     if (state.isEmpty()) return;
-    for (const QJsonValue& run : state[QStringLiteral("open")].toArray())
+    const QJsonArray open = state[QStringLiteral("open")].toArray();
+    for (const auto& run : open)
         if (run.toInt(-1) >= 0 && run.toInt() < static_cast<int>(m_repeats.size()))
             m_open.insert(run.toInt());
     const QJsonArray repeats = state[QStringLiteral("repeats")].toArray();

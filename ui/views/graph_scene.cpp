@@ -146,10 +146,10 @@ double BoxMetrics::boxHeight(std::size_t chips) const {
 
 double BoxMetrics::chipWidth(const QString& name, const Shape& shape) const {
     const QFontMetricsF metrics(small);
-    constexpr double kSymbol = 17, kGap = 6, kCell = 12, kLozenge = 26;
+    constexpr double kSymbol = 17, kGap = 6, kDimension = 12, kLozenge = 26;
     double width = kSymbol + metrics.horizontalAdvance(name) + kGap;
     for (const std::int64_t size : shape)
-        width += metrics.horizontalAdvance(QString::number(size)) + kCell;
+        width += metrics.horizontalAdvance(QString::number(size)) + kDimension;
     width += metrics.horizontalAdvance(QStringLiteral("/dp·tp"));
     return width + metrics.horizontalAdvance(QStringLiteral("AG tp  99.9 µs")) + kLozenge;
 }

@@ -145,7 +145,8 @@ void LabelPlacer::placeEdge(const SceneEdge& edge, EdgeMark& mark) {
     const std::size_t columns = (mark.collectives.size() + rows - 1) / rows;
     const double width = (lozenges.width() + kGap) / static_cast<double>(columns) - kGap;
     for (std::size_t i = 0; i < mark.collectives.size(); ++i) {
-        const auto column = static_cast<double>(i / rows), row = static_cast<double>(i % rows);
+        const std::size_t place = i / rows;
+        const auto column = static_cast<double>(place), row = static_cast<double>(i % rows);
         mark.collectives[i].rect =
             QRectF(block.center().x() - lozenges.width() / 2 + column * (width + kGap),
                    block.top() + row * (m_metrics.smallHeight + 2 + kGap), width,

@@ -107,13 +107,16 @@ void MeshView::place() {
     const double nodeWidth = columns * cellWidth + 2 * kInset;
     const double nodeHeight = rows * cellHeight + 2 * kInset + headline;
     for (int n = 0; n < nodes; ++n) {
+        const int nodeRow = n / nodeColumns;
         const QPointF corner(kGap + (n % nodeColumns) * (nodeWidth + kGap),
-                             kGap + (n / nodeColumns) * (nodeHeight + kGap));
+                             kGap + nodeRow * (nodeHeight + kGap));
         m_nodes.emplace_back(corner, QSizeF(nodeWidth, nodeHeight));
-        for (int d = 0; d < perNode && n * perNode + d < devices; ++d)
+        for (int d = 0; d < perNode && n * perNode + d < devices; ++d) {
+            const int row = d / columns;
             m_cells.emplace_back(corner.x() + kInset + (d % columns) * cellWidth,
-                                 corner.y() + kInset + headline + (d / columns) * cellHeight,
-                                 cellWidth, cellHeight);
+                                 corner.y() + kInset + headline + row * cellHeight, cellWidth,
+                                 cellHeight);
+        }
     }
 }
 
