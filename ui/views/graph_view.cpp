@@ -18,6 +18,13 @@ namespace {
 constexpr double kLeastZoom = 0.004, kMostZoom = 4;
 constexpr int kStaleDelayMilliseconds = 150;
 
+/// At which an area just fits into a widget with a margin, at most `most`.
+double fittingZoom(const QRectF& area, QSize size, double most) {
+    constexpr double kMargin = 32; // both sides together
+    return std::min(
+        {most, (size.width() - kMargin) / area.width(), (size.height() - kMargin) / area.height()});
+}
+
 } // namespace
 
 GraphView::GraphView(QWidget* parent) : QWidget(parent) {
@@ -131,9 +138,16 @@ void GraphView::setView(QPointF sceneCentre, double zoom) {
 
 void GraphView::fit(const QRectF& area, double most) {
     if (area.isEmpty() || width() < 2 || height() < 2) return;
-    const double zoom =
-        std::min({most, (width() - 32) / area.width(), (height() - 32) / area.height()});
-    setView(area.center(), zoom);
+    setView(area.center(), fittingZoom(area, size(), most));
+}
+
+bool GraphView::isFittedTo(QSize size) const {
+    if (!scene() || scene()->bounds.isEmpty() || size.width() < 2 || size.height() < 2)
+        return false;
+    const double zoom = std::clamp(fittingZoom(scene()->bounds, size, 1.0), kLeastZoom, kMostZoom);
+    const QPointF middle = m_origin + QPointF(size.width(), size.height()) / (2 * m_zoom);
+    const QPointF off = (middle - scene()->bounds.center()) * m_zoom; // pixels
+    return qFuzzyCompare(m_zoom, zoom) && off.manhattanLength() < 3;
 }
 
 void GraphView::fitAll() {
@@ -295,8 +309,8 @@ void GraphView::drawBadge(QPainter& painter) const {
 
 void GraphView::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    if (m_fitPending && m_overlay) {
-        fitAll();
+    if (m_overlay && (m_fitPending || isFittedTo(event->oldSize()))) {
+        fitAll();                            // what showed everything goes on doing so
     } else if (event->oldSize().isValid()) { // keep the middle in the middle
         const QSize grown = event->size() - event->oldSize();
         m_origin -= QPointF(grown.width(), grown.height()) / (2 * m_zoom);

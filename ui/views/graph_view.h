@@ -86,6 +86,7 @@ private:
     QRectF toWidget(const QRectF& rect) const;
     void zoomAt(QPointF widget, double factor);
     void fit(const QRectF& area, double most);
+    bool isFittedTo(QSize size) const; ///< whether the view is as fitAll() makes it at that size
     bool clickControls(int frame, QPointF scenePoint);
     void updateSelectedItem();
     void follow(Qt::Key key);
