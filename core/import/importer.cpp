@@ -10,13 +10,12 @@
 #include "core/import/safetensors.h"
 #include "core/import/text.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace shardlens {
 
 namespace {
-
-std::string_view textOf(std::span<const std::byte> bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 void refuseUnsupported(const Recognised& recognised, const std::string& where) {
     if (recognised.kind == FileKind::Unsupported)
@@ -26,24 +25,51 @@ void refuseUnsupported(const Recognised& recognised, const std::string& where) {
         throw InputError("this is a Shardlens session, not a model", where, "open it as a session");
 }
 
+/// A file on its way to the importer of its kind.
+struct Source {
+    std::span<const std::byte> bytes; ///< unpacked
+    const std::filesystem::path& path;
+    bool zipped = false;
+    std::string where; ///< for errors
+    std::string_view text() const {
+        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    }
+};
+
+using Reader = Graph (*)(const Source&, const ImportOptions&);
+
+Graph readHfConfig(const Source& source, const ImportOptions& options) {
+    return importHfConfig(source.text(), source.where, options);
+}
+
+Graph readOnnx(const Source& source, const ImportOptions& options) {
+    Graph graph = importOnnx(source.bytes, source.where, options);
+    graph.name = cleaned(source.path.stem().string());
+    return graph;
+}
+
+Graph readSafetensors(const Source& source, const ImportOptions& options) {
+    if (source.zipped)
+        throw InputError("safetensors inside gzip cannot be read", source.where, "unpack it first");
+    return importSafetensors(source.path, options);
+}
+
+constexpr std::pair<FileKind, Reader> kReaders[] = {
+    {FileKind::HfConfig, readHfConfig},
+    {FileKind::Onnx, readOnnx},
+    {FileKind::Safetensors, readSafetensors},
+};
+
 Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path& path, bool zipped,
                   const ImportOptions& options) {
-    const std::string where = path.string();
+    const Source source{bytes, path, zipped, path.string()};
     const Recognised recognised = recognise(bytes, bytes.size());
-    refuseUnsupported(recognised, where);
-    switch (recognised.kind) {
-    case FileKind::HfConfig:
-        return importHfConfig(textOf(bytes), where, options);
-    case FileKind::Safetensors:
-        if (zipped)
-            throw InputError("safetensors inside gzip cannot be read", where, "unpack it first");
-        return importSafetensors(path, options);
-    default:
-        break;
-    }
-    Graph graph = importOnnx(bytes, where, options);
-    graph.name = cleaned(path.stem().string());
-    return graph;
+    refuseUnsupported(recognised, source.where);
+    const auto reader =
+        std::ranges::find(kReaders, recognised.kind, &std::pair<FileKind, Reader>::first);
+    if (reader == std::ranges::end(kReaders))
+        throw InputError("there is no reader for " + recognised.name, source.where);
+    return reader->second(source, options);
 }
 
 } // namespace

@@ -25,6 +25,14 @@ enum class FileKind : std::uint8_t {
     HfConfig,
     Onnx,
     Safetensors,
+    SafetensorsIndex,
+    Gguf,
+    HloText,
+    MlirText,
+    FxText,
+    TorchExport, ///< .pt2 archives and their JSON
+    ExecutionTrace,
+    ModelExplorer,
     Session, ///< Session is not a model: the caller opens it
     Unsupported,
 };

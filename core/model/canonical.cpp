@@ -53,6 +53,7 @@ public:
         m_result.warnings = source.warnings;
         m_result.bindings = source.bindings;
         m_result.facts = source.facts;
+        m_result.backwardIncluded = source.backwardIncluded;
     }
 
     void copy(Op op) {
@@ -71,6 +72,8 @@ public:
             m_moved[from[port]] = to;
             if (const auto& value = m_source.tensor(from[port]).value)
                 m_result.setKnownValue(to, *value);
+            if (const auto& reals = m_source.tensor(from[port]).reals)
+                m_result.setKnownReals(to, *reals);
         }
     }
 
@@ -78,6 +81,13 @@ public:
 
     Graph finish() {
         for (const TensorId output : m_source.outputs()) m_result.markOutput(m_moved[output]);
+        if (m_source.partition) {
+            m_result.partition = m_source.partition;
+            m_result.partition->shardings.clear();
+            for (const auto& [tensor, sharding] : m_source.partition->shardings)
+                if (m_moved[tensor] != kNoTensor)
+                    m_result.partition->shardings.emplace(m_moved[tensor], sharding);
+        }
         return std::move(m_result);
     }
 

@@ -148,6 +148,7 @@ std::vector<Row> sourceRows() {
         {OpKind::Input, keepResults, sourceRule, ComputeClass::Vector, noFlops},
         {OpKind::Parameter, keepResults, sourceRule, ComputeClass::None, noFlops},
         {OpKind::Constant, keepResults, replicatedRule, ComputeClass::None, noFlops},
+        {OpKind::Collective, keepResults, replicatedRule, ComputeClass::None, noFlops},
         {OpKind::Opaque, keepResults, replicatedRule, ComputeClass::Vector, nullptr, nullptr,
          saveOperands},
     };

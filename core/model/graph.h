@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A neural network as a directed acyclic graph of ops and tensors. The graph is the forward pass
-// (with the loss, if it is to be trained); the backward pass is derived from the factor rules.
+// (with the loss, if it is to be trained); the backward pass is derived from the factor rules,
+// unless the source has it already.
 // Storage is flat vectors with ids; graph algorithms run on Boost.Graph (graph_algorithms.h).
 #pragma once
 
 #include "core/model/op.h"
+#include "core/model/partition.h"
 
 #include <span>
 #include <string>
@@ -36,6 +38,7 @@ public:
     std::optional<OpId> findOp(std::string_view name) const;
 
     void setKnownValue(TensorId id, KnownInts value) { m_tensors.at(id).value = std::move(value); }
+    void setKnownReals(TensorId id, KnownReals reals) { m_tensors.at(id).reals = std::move(reals); }
     void markOutput(TensorId id) { m_outputs.push_back(id); }
     std::span<const TensorId> outputs() const { return m_outputs; }
 
@@ -51,6 +54,10 @@ public:
     std::vector<std::string> warnings;            ///< one sentence each; shown, never fatal
     std::map<std::string, std::int64_t> bindings; ///< symbolic dimensions and the values used
     std::map<std::string, std::string> facts;     ///< counts of the source ("nodes": "2848", …)
+    /// The graph holds its own backward pass and optimizer (a traced or compiled train step), so
+    /// that none is to be derived.
+    bool backwardIncluded = false;
+    std::optional<Partition> partition; ///< how the source spreads it over devices, if it says so
 
 private:
     std::string uniqueName(const Op& op);

@@ -100,6 +100,7 @@ std::vector<bool> reachesOutput(const Graph& graph) {
 }
 
 std::vector<bool> needsGradient(const Graph& graph) {
+    if (graph.backwardIncluded) return std::vector<bool>(graph.tensors().size(), false);
     std::vector<bool> needs(graph.tensors().size(), false);
     for (const Op& op : graph.ops()) {
         const bool depends =

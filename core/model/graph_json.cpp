@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing and reading the JSON snapshot of a graph. An op is the array
 //   [name, kind, type, {attributes}, [operand ids, -1 = absent], [results]]
-// and a result is [name, dtype, [shape]] with a fourth entry, the values, when they are known.
+// and a result is [name, dtype, [shape]] with a fourth entry, the values, when they are known
+// ({"f": ...} when they are not whole numbers).
 // Floating-point attributes are wrapped as {"f": ...} to keep their type.
 #include "core/model/graph_json.h"
 
@@ -50,8 +51,23 @@ struct AttributeWriter {
 
 Json tensorToJson(const Tensor& tensor) {
     Json result = Json::array({tensor.name, nameOf(tensor.spec.dtype), tensor.spec.shape});
-    if (tensor.value) result.push_back(*tensor.value);
+    if (tensor.value)
+        result.push_back(*tensor.value);
+    else if (tensor.reals)
+        result.push_back(AttributeWriter{}(*tensor.reals));
     return result;
+}
+
+Json partitionToJson(const Partition& partition) {
+    Json mesh = Json::array(), shardings = Json::array();
+    for (const PartitionAxis& axis : partition.mesh) mesh.push_back({axis.name, axis.size});
+    for (const auto& [tensor, sharding] : partition.shardings)
+        shardings.push_back({tensor, sharding.dims, sharding.partial});
+    return {{"made_by", partition.madeBy},
+            {"devices", partition.devices},
+            {"local", partition.local},
+            {"mesh", std::move(mesh)},
+            {"shardings", std::move(shardings)}};
 }
 
 Json opToJson(const Graph& graph, const Op& op) {
@@ -130,6 +146,7 @@ struct Result {
     std::string name;
     TensorSpec spec;
     std::optional<KnownInts> value;
+    std::optional<KnownReals> reals;
 };
 
 Result resultOf(const Json& json, const std::string& where) {
@@ -144,13 +161,22 @@ Result resultOf(const Json& json, const std::string& where) {
     if (std::ranges::any_of(result.spec.shape, [](std::int64_t size) { return size < 0; }))
         damaged(fmt::format("the shape {} has a negative size", toString(result.spec.shape)),
                 where);
-    if (json.size() == 4) {
+    if (json.size() < 4) return result;
+    std::size_t count = 0;
+    if (json[3].is_object()) {
+        const AttributeValue list = attributeOf(json[3], where);
+        const auto* reals = std::get_if<std::vector<double>>(&list);
+        if (!reals) damaged("a list of numbers is expected", where);
+        result.reals = *reals;
+        count = reals->size();
+    } else {
         result.value = integersOf(json[3], where);
-        if (static_cast<double>(result.value->size()) != elementsOf(result.spec.shape))
-            damaged(fmt::format("{} values do not fill the shape {}", result.value->size(),
-                                toString(result.spec.shape)),
-                    where);
+        count = result.value->size();
     }
+    if (static_cast<double>(count) != elementsOf(result.spec.shape))
+        damaged(
+            fmt::format("{} values do not fill the shape {}", count, toString(result.spec.shape)),
+            where);
     return result;
 }
 
@@ -174,16 +200,55 @@ void addOpFromJson(Graph& graph, const Json& json) {
                                         : tensorIdOf(input, graph.tensors().size(), where));
     std::vector<TensorSpec> specs;
     std::vector<std::string> names;
-    std::vector<std::optional<KnownInts>> values;
+    std::vector<Result> results;
     for (const Json& output : json[5]) {
-        Result result = resultOf(output, where);
-        specs.push_back(std::move(result.spec));
-        names.push_back(std::move(result.name));
-        values.push_back(std::move(result.value));
+        results.push_back(resultOf(output, where));
+        specs.push_back(results.back().spec);
+        names.push_back(results.back().name);
     }
     const OpId id = graph.addOp(std::move(op), std::move(specs), std::move(names));
-    for (std::size_t port = 0; port < values.size(); ++port)
-        if (values[port]) graph.setKnownValue(graph.op(id).outputs[port], std::move(*values[port]));
+    for (std::size_t port = 0; port < results.size(); ++port) {
+        const TensorId tensor = graph.op(id).outputs[port];
+        if (results[port].value) graph.setKnownValue(tensor, std::move(*results[port].value));
+        if (results[port].reals) graph.setKnownReals(tensor, std::move(*results[port].reals));
+    }
+}
+
+std::uint8_t axisOf(const Json& json, const Partition& partition) {
+    const std::string where = "graph snapshot, partition";
+    const std::int64_t axis = integerOf(json, where);
+    if (axis < 0 || axis >= static_cast<std::int64_t>(partition.mesh.size()))
+        damaged(fmt::format("the mesh has no axis {}", axis), where);
+    return static_cast<std::uint8_t>(axis);
+}
+
+Partition partitionFromJson(const Json& json, const Graph& graph) {
+    using Type = Json::value_t;
+    const std::string where = "graph snapshot, partition";
+    if (!json.is_object()) damaged("an object is expected", where);
+    Partition partition;
+    partition.madeBy = textOf(member(json, "made_by", Type::string), where);
+    const auto devices = json.find("devices");
+    if (devices != json.end()) partition.devices = integerOf(*devices, where);
+    partition.local = member(json, "local", Type::boolean).get<bool>();
+    for (const Json& axis : member(json, "mesh", Type::array)) {
+        if (!axis.is_array() || axis.size() != 2) damaged("an axis needs a name and a size", where);
+        partition.mesh.push_back({textOf(axis[0], where), integerOf(axis[1], where)});
+    }
+    for (const Json& entry : member(json, "shardings", Type::array)) {
+        if (!entry.is_array() || entry.size() != 3 || !entry[1].is_array() || !entry[2].is_array())
+            damaged("a sharding needs a tensor, dimensions and partial axes", where);
+        const TensorId tensor = tensorIdOf(entry[0], graph.tensors().size(), where);
+        TensorSharding sharding;
+        for (const Json& dim : entry[1]) {
+            if (!dim.is_array()) damaged("a list of axes is expected", where);
+            auto& axes = sharding.dims.emplace_back();
+            for (const Json& axis : dim) axes.push_back(axisOf(axis, partition));
+        }
+        for (const Json& axis : entry[2]) sharding.partial.push_back(axisOf(axis, partition));
+        partition.shardings.emplace(tensor, std::move(sharding));
+    }
+    return partition;
 }
 
 Json parse(std::string_view text) {
@@ -213,7 +278,7 @@ std::string graphToJson(const Graph& graph) {
     Json ops = Json::array();
     for (const Op& op : graph.ops()) ops.push_back(opToJson(graph, op));
     const auto outputs = graph.outputs();
-    const Json json = {
+    Json json = {
         {"format", kFormat},
         {"version", kVersion},
         {"name", graph.name},
@@ -224,6 +289,8 @@ std::string graphToJson(const Graph& graph) {
         {"ops", std::move(ops)},
         {"outputs", std::vector<TensorId>(outputs.begin(), outputs.end())},
     };
+    if (graph.backwardIncluded) json["backward_included"] = true;
+    if (graph.partition) json["partition"] = partitionToJson(*graph.partition);
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -243,6 +310,9 @@ Graph graphFromJson(std::string_view text) {
     for (const Json& op : member(json, "ops", Type::array)) addOpFromJson(graph, op);
     for (const Json& output : member(json, "outputs", Type::array))
         graph.markOutput(tensorIdOf(output, graph.tensors().size(), "graph snapshot, outputs"));
+    graph.backwardIncluded = json.value("backward_included", false);
+    if (const auto partition = json.find("partition"); partition != json.end())
+        graph.partition = partitionFromJson(*partition, graph);
     return graph;
 }
 

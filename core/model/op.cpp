@@ -10,13 +10,13 @@ namespace shardlens {
 namespace {
 
 /// In the order of OpKind.
-constexpr std::array<std::string_view, 32> kKindNames{
-    "Input",        "Parameter", "Constant",      "MatMul", "Einsum",      "Attention",
-    "Rotary",       "Conv",      "ConvTranspose", "Pool",   "GlobalPool",  "Elementwise",
-    "Dropout",      "Softmax",   "Norm",          "Gather", "Transpose",   "Reshape",
-    "Expand",       "Concat",    "Split",         "Slice",  "Pad",         "Reduce",
-    "ArgReduce",    "TopK",      "CumSum",        "Tile",   "MoeDispatch", "MoeCombine",
-    "CrossEntropy", "Opaque",
+constexpr std::array<std::string_view, 33> kKindNames{
+    "Input",        "Parameter",  "Constant",      "MatMul", "Einsum",      "Attention",
+    "Rotary",       "Conv",       "ConvTranspose", "Pool",   "GlobalPool",  "Elementwise",
+    "Dropout",      "Softmax",    "Norm",          "Gather", "Transpose",   "Reshape",
+    "Expand",       "Concat",     "Split",         "Slice",  "Pad",         "Reduce",
+    "ArgReduce",    "TopK",       "CumSum",        "Tile",   "MoeDispatch", "MoeCombine",
+    "CrossEntropy", "Collective", "Opaque",
 };
 static_assert(kKindNames.size() == static_cast<std::size_t>(OpKind::Opaque) + 1);
 

@@ -57,6 +57,11 @@ enum class OpKind : std::uint8_t {
                   ///< [top_k, capacity_factor]
     MoeCombine,   ///< experts[E,b,c,h], scores[b,s,E] -> [b,s,h]; sum over E
     CrossEntropy, ///< logits[..,V], labels[..] -> scalar mean loss
+    Collective,   ///< of a graph that is one device's program: x.. -> y..; [function: "all-reduce"|
+                  ///< "all-gather"|"reduce-scatter"|"all-to-all"|"permute"|"broadcast"; axis (the
+                  ///< dimension gathered or scattered; all-to-all: the one cut), concat_axis
+                  ///< (all-to-all: the one joined), group_size, groups (how many), mesh_axes
+                  ///< (indices into the partition's mesh, where known), reduce: "sum"|"max"|…]
     Opaque,       ///< not understood: replicated, visible as such; result specs are in the graph
 };
 

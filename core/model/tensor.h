@@ -69,12 +69,16 @@ inline constexpr TensorId kNoTensor = std::numeric_limits<TensorId>::max();
 /// shape arithmetic of exported models. Row-major.
 using KnownInts = std::vector<std::int64_t>;
 
+/// Likewise of a small floating-point constant (an epsilon, a scale).
+using KnownReals = std::vector<double>;
+
 struct Tensor {
     std::string name;
     TensorSpec spec;
     OpId producer = kNoOp; ///< every tensor has one: inputs and parameters are ops too
     std::uint32_t producerPort = 0;
-    std::optional<KnownInts> value; ///< set when the elements are known
+    std::optional<KnownInts> value;  ///< set when the elements are known
+    std::optional<KnownReals> reals; ///< likewise, for floating-point constants
 };
 
 } // namespace shardlens
