@@ -54,6 +54,22 @@ QString kindName(FileKind kind) {
         return "onnx";
     case FileKind::Safetensors:
         return "safetensors";
+    case FileKind::SafetensorsIndex:
+        return "safetensors index";
+    case FileKind::Gguf:
+        return "gguf";
+    case FileKind::HloText:
+        return "hlo";
+    case FileKind::MlirText:
+        return "mlir";
+    case FileKind::FxText:
+        return "fx";
+    case FileKind::TorchExport:
+        return "torch.export";
+    case FileKind::ExecutionTrace:
+        return "execution trace";
+    case FileKind::ModelExplorer:
+        return "model explorer";
     case FileKind::Session:
         return "session";
     case FileKind::Unsupported:
