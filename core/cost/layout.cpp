@@ -34,14 +34,15 @@ const Factor& factorAt(const FactorRule& rule, AxisChoice f) {
 }
 
 /// The layout on one axis of an operand whose dimensions carry `dims`.
-AxisLayout operandAxis(AxisChoice f, const FactorRule& rule, const std::vector<DimFactors>& dims) {
+AxisLayout operandAxis(AxisChoice f, const FactorRule& rule, std::size_t operand) {
     if (f < 0) return kReplicated;
-    const int dim = shardedDim(dims, rule, f);
+    const int dim = shardedDim(rule.operands.at(operand), rule, f);
     if (dim >= 0) return static_cast<AxisLayout>(dim);
-    // Every rank uses the whole operand for its part of a result that the factor cuts, so that
-    // gradients add up over the ranks. A reduction cuts no result: what lacks it (a bias) is added
-    // once and sees the whole gradient.
-    return factorAt(rule, f).kind == FactorKind::Reduction ? kReplicated : kReplicatedPartial;
+    // Every rank uses the whole operand for its part, so that gradients add up over the ranks. But
+    // what is added once to partial results (a bias) sees the whole gradient.
+    const bool once = factorAt(rule, f).kind == FactorKind::Reduction &&
+                      std::ranges::find(rule.addedOnce, operand) != rule.addedOnce.end();
+    return once ? kReplicated : kReplicatedPartial;
 }
 
 AxisLayout resultAxis(AxisChoice f, const FactorRule& rule, const std::vector<DimFactors>& dims) {
@@ -244,7 +245,7 @@ Layout operandLayout(const Choice& choice, const FactorRule& rule, std::size_t o
                      const Mesh& mesh) {
     Layout layout;
     for (std::size_t a = 0; a < mesh.axes.size(); ++a)
-        layout.axis[a] = operandAxis(choice.axis[a], rule, rule.operands.at(operand));
+        layout.axis[a] = operandAxis(choice.axis[a], rule, operand);
     return layout;
 }
 

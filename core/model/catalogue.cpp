@@ -81,6 +81,11 @@ void addOwnFactors(FactorRule& rule, std::vector<DimFactors>& dims, const Shape&
             dims[d].push_back(rule.addFactor(fmt::format("{}{}", prefix, d), shape[d], kind));
 }
 
+void extremumStatistics(FactorRule& rule, const OpView& view) {
+    rule.forwardStatistics = {{ReduceOp::Max, bytesOf(view.outputs[0])}};
+    rule.backwardStatistics = {{ReduceOp::Sum, 4 * elementsOf(view.outputs[0].shape)}};
+}
+
 Shape broadcastShapes(const OpView& view, const Shape& a, const Shape& b) {
     const std::size_t rank = std::max(a.size(), b.size());
     Shape result(rank, 1);

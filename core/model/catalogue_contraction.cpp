@@ -83,7 +83,10 @@ FactorRule matMulRule(const OpView& view) {
     if (!dims.vectorA) result.push_back(m);
     if (!dims.vectorB) result.push_back(n);
     alignRight(rule.results[0], view.outputs[0].shape, result);
-    if (view.hasInput(2)) alignRight(rule.operands[2], view.inputs[2].shape, result);
+    if (view.hasInput(2)) {
+        alignRight(rule.operands[2], view.inputs[2].shape, result);
+        rule.addedOnce = {2};
+    }
     return rule;
 }
 
@@ -166,12 +169,10 @@ FactorRule einsumRule(const OpView& view) {
     std::map<char, int> factorOf;
     for (const auto& [letter, size] : letterSizes(view, equation)) {
         const bool kept = equation.result.find(letter) != std::string::npos;
-        // A letter that some operand reads twice, or that is summed over while an operand lacks it
-        // (its gradient would be a partial sum of another kind), stays whole.
+        // A letter that some operand reads twice (a diagonal) stays whole.
         const bool whole =
             std::ranges::any_of(equation.operands, [&, l = letter](const std::string& o) {
-                const auto times = std::ranges::count(o, l);
-                return times > 1 || (times == 0 && !kept);
+                return std::ranges::count(o, l) > 1;
             });
         const FactorKind kind = whole  ? FactorKind::Replicate
                                 : kept ? FactorKind::Parallel
@@ -215,7 +216,14 @@ FactorRule attentionRule(const OpView& view) {
     FactorRule rule = emptyRule(view);
     const int b = rule.addFactor("b", dims.b);
     const int s = rule.addFactor("s", dims.s);
-    const int t = rule.addFactor("t", dims.t, FactorKind::Replicate);
+    // Cutting the keys: the ranks agree on the softmax's maximum and sum, and their weighted values
+    // add up (what ring attention does step by step, Liu et al. 2023).
+    const int t = rule.addFactor("t", dims.t, FactorKind::Reduction);
+    rule.factors[static_cast<std::size_t>(t)].exchanges = true;
+    const double rows =
+        static_cast<double>(dims.b) * static_cast<double>(dims.s) * static_cast<double>(dims.heads);
+    rule.forwardStatistics = {{ReduceOp::Max, 4 * rows}, {ReduceOp::Sum, 4 * rows}};
+    rule.backwardStatistics = {{ReduceOp::Sum, 4 * rows}};
     const int kv = rule.addFactor("heads", dims.kvHeads);
     const int group = rule.addFactor("g", dims.heads / dims.kvHeads);
     const int d = rule.addFactor("d", dims.d, FactorKind::Replicate);

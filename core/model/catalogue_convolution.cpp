@@ -122,7 +122,10 @@ FactorRule convolutionRule(const OpView& view, bool transposed) {
     rule.results[0][1] = {g, o};
     rule.operands[1][0] = transposed ? DimFactors{g, c} : DimFactors{g, o};
     rule.operands[1][1] = transposed ? DimFactors{o} : DimFactors{c};
-    if (view.hasInput(2)) rule.operands[2][0] = {g, o};
+    if (view.hasInput(2)) {
+        rule.operands[2][0] = {g, o};
+        rule.addedOnce = {2};
+    }
     addSpatial(rule, view, windowOf(view, dims.kernel));
     for (std::size_t i = 0; i < dims.kernel.size(); ++i)
         rule.operands[1][i + 2] = {
@@ -183,10 +186,12 @@ FactorRule globalPoolRule(const OpView& view) {
     rule.operands[0][1] = rule.results[0][1] = {rule.addFactor("c", x[1])};
     const bool max = view.op.attributes.text("mode", "average") == "max";
     for (std::size_t d = 2; d < x.size(); ++d) {
-        const int f = rule.addFactor(fmt::format("x{}", d - 2), x[d], FactorKind::Reduction);
-        rule.factors[static_cast<std::size_t>(f)].reduce = max ? ReduceOp::Max : ReduceOp::Sum;
+        const int f = rule.addFactor(fmt::format("x{}", d - 2), x[d],
+                                     max ? FactorKind::Internal : FactorKind::Reduction);
+        rule.factors[static_cast<std::size_t>(f)].exchanges = max;
         rule.operands[0][d] = {f};
     }
+    if (max) extremumStatistics(rule, view);
     return rule;
 }
 

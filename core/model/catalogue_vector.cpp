@@ -89,9 +89,9 @@ std::vector<TensorSpec> sameShape(const OpView& view) {
 
 // --- softmax and norms: statistics over some dims ---------------------------------------------
 
-/// Rule of an op that reduces `statistics` fp32 numbers per row over the given dims, inside.
-FactorRule statisticsRule(const OpView& view, const std::vector<std::int64_t>& axes,
-                          int statistics) {
+/// Rule of an op that reduces fp32 numbers over the given dims, inside. A row is what is left of
+/// the operand without them.
+FactorRule statisticsRule(const OpView& view, const std::vector<std::int64_t>& axes) {
     FactorRule rule = emptyRule(view);
     const Shape& shape = view.inputs[0].shape;
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -99,9 +99,7 @@ FactorRule statisticsRule(const OpView& view, const std::vector<std::int64_t>& a
         const bool inside = contains(axes, d);
         const int f = rule.addFactor(dimName(d, shape.size()), shape[d],
                                      inside ? FactorKind::Internal : FactorKind::Parallel);
-        if (inside)
-            rule.factors[static_cast<std::size_t>(f)].internalBytes =
-                4.0 * statistics * elementsOf(shape) / static_cast<double>(shape[d]);
+        rule.factors[static_cast<std::size_t>(f)].exchanges = inside;
         rule.operands[0][d] = {f};
         for (auto& dims : rule.results)
             if (dims.size() == shape.size()) dims[d] = {f};
@@ -109,8 +107,30 @@ FactorRule statisticsRule(const OpView& view, const std::vector<std::int64_t>& a
     return rule;
 }
 
+/// Bytes of one fp32 number a row.
+double rowBytes(const OpView& view, const std::vector<std::int64_t>& axes) {
+    double bytes = 4;
+    const Shape& shape = view.inputs[0].shape;
+    for (std::size_t d = 0; d < shape.size(); ++d)
+        if (!contains(axes, d)) bytes *= static_cast<double>(shape[d]);
+    return bytes;
+}
+
 FactorRule softmaxRule(const OpView& view) {
-    return statisticsRule(view, view.op.attributes.integers("axes"), 2); // max and sum
+    const std::vector<std::int64_t> axes = view.op.attributes.integers("axes");
+    FactorRule rule = statisticsRule(view, axes);
+    if (view.op.attributes.text("function", "softmax") == "hardmax") { // needs the winner's index
+        for (Factor& factor : rule.factors)
+            if (factor.kind == FactorKind::Internal) {
+                factor.kind = FactorKind::Replicate;
+                factor.exchanges = false;
+            }
+        return rule;
+    }
+    const double row = rowBytes(view, axes);
+    rule.forwardStatistics = {{ReduceOp::Max, row}, {ReduceOp::Sum, row}};
+    rule.backwardStatistics = {{ReduceOp::Sum, row}};
+    return rule;
 }
 
 std::vector<std::int64_t> normAxes(const OpView& view) {
@@ -124,22 +144,46 @@ std::vector<TensorSpec> normShape(const OpView& view) {
     return sameShape(view);
 }
 
+/// Scale, bias and running statistics of one number a channel share its factor.
+void addChannelOperands(FactorRule& rule, const OpView& view) {
+    const Shape& shape = view.inputs[0].shape;
+    for (std::size_t i = 1; i < view.inputs.size(); ++i)
+        if (view.hasInput(i) && view.inputs[i].shape.size() == 1 && shape.size() > 1)
+            rule.operands[i][0] = rule.operands[0][1];
+}
+
+/// Batch norm in training takes its statistics over the batch and space of each channel, on all
+/// devices (as synchronised batch norm does); in inference it has them as operands.
+FactorRule batchNormRule(const OpView& view) {
+    const Shape& shape = view.inputs[0].shape;
+    std::vector<std::int64_t> axes;
+    if (view.op.attributes.integer("training", 0))
+        for (std::size_t d = 0; d < shape.size(); ++d)
+            if (d != 1) axes.push_back(static_cast<std::int64_t>(d));
+    FactorRule rule = statisticsRule(view, axes);
+    addChannelOperands(rule, view);
+    if (axes.empty()) return rule;
+    rule.forwardStatistics = rule.backwardStatistics = {{ReduceOp::Sum, 2 * rowBytes(view, axes)}};
+    return rule;
+}
+
 FactorRule normRule(const OpView& view) {
     const std::string mode = view.op.attributes.text("mode", "layer");
     const Shape& shape = view.inputs[0].shape;
-    FactorRule rule = statisticsRule(view, normAxes(view), mode == "layer" ? 2 : 1);
-    if (mode == "batch" || mode == "group" || mode == "instance") {
-        // Statistics live per channel (batch: per replica, as in data-parallel training) or per
-        // sample and group: then neither channels nor space may be cut.
-        if (mode != "batch")
-            for (std::size_t d = mode == "group" ? 1 : 2; d < shape.size(); ++d)
-                for (const int f : rule.operands[0][d])
-                    rule.factors[static_cast<std::size_t>(f)].kind = FactorKind::Replicate;
-        for (std::size_t i = 1; i < view.inputs.size(); ++i)
-            if (view.hasInput(i) && view.inputs[i].shape.size() == 1 && shape.size() > 1)
-                rule.operands[i][0] = rule.operands[0][1];
+    if (mode == "batch") return batchNormRule(view);
+    const std::vector<std::int64_t> axes = normAxes(view);
+    FactorRule rule = statisticsRule(view, axes);
+    if (mode == "group" || mode == "instance") {
+        // Statistics of a sample's group or channel: neither channels of a group nor space are cut.
+        for (std::size_t d = mode == "group" ? 1 : 2; d < shape.size(); ++d)
+            for (const int f : rule.operands[0][d])
+                rule.factors[static_cast<std::size_t>(f)].kind = FactorKind::Replicate;
+        addChannelOperands(rule, view);
         return rule;
     }
+    const double numbers = mode == "layer" ? 2 : 1;
+    rule.forwardStatistics =
+        rule.backwardStatistics = {{ReduceOp::Sum, numbers * rowBytes(view, axes)}};
     for (std::size_t i = 1; i < view.inputs.size(); ++i) { // scale and bias, aligned to the right
         const Shape& small = view.inputs[i].shape;
         for (std::size_t d = 0; d < small.size() && d < shape.size(); ++d)
@@ -202,6 +246,20 @@ std::vector<TensorSpec> reduceShape(const OpView& view) {
     return {{index ? DType::I64 : view.inputs[0].dtype, shape}};
 }
 
+void addReduceStatistics(FactorRule& rule, const OpView& view, std::string_view function) {
+    const double numbers = 4 * elementsOf(view.outputs[0].shape);
+    if (function == "max" || function == "min") {
+        extremumStatistics(rule, view);
+        if (function == "min") rule.forwardStatistics[0].reduce = ReduceOp::Min;
+    } else if (function == "prod") {
+        rule.forwardStatistics = {{ReduceOp::Prod, bytesOf(view.outputs[0])}};
+    } else if (function == "logsumexp") {
+        rule.forwardStatistics = {{ReduceOp::Max, numbers}, {ReduceOp::Sum, numbers}};
+    } else if (isOneOf(function, {"l2", "logsum"})) {
+        rule.forwardStatistics = {{ReduceOp::Sum, numbers}};
+    }
+}
+
 FactorRule reduceRule(const OpView& view) {
     FactorRule rule = emptyRule(view);
     const std::vector<std::int64_t> axes = reducedAxes(view);
@@ -222,18 +280,14 @@ FactorRule reduceRule(const OpView& view) {
             rule.results[0][target] = {f};
         } else if (view.op.kind == OpKind::ArgReduce) {
             factor.kind = FactorKind::Replicate;
-        } else if (isOneOf(function, {"l2", "logsum", "logsumexp"})) { // an outer function follows
+        } else if (!isOneOf(function, {"sum", "mean", "l1", "sumsquare"})) {
+            // Not a plain partial sum: an outer function follows, or the backward pass needs the
+            // reduced value, so that the op reduces it whole.
             factor.kind = FactorKind::Internal;
-            factor.internalBytes =
-                (function == "logsumexp" ? 8.0 : 4.0) * elementsOf(view.outputs[0].shape);
-        } else if (function == "max") {
-            factor.reduce = ReduceOp::Max;
-        } else if (function == "min") {
-            factor.reduce = ReduceOp::Min;
-        } else if (function == "prod") {
-            factor.reduce = ReduceOp::Prod;
+            factor.exchanges = true;
         }
     }
+    if (view.op.kind != OpKind::ArgReduce) addReduceStatistics(rule, view, function);
     return rule;
 }
 
@@ -290,9 +344,11 @@ FactorRule crossEntropyRule(const OpView& view) {
     }
     const int v = rule.addFactor("v", logits.back(), FactorKind::Internal);
     rule.operands[0].back() = {v};
-    // Vocabulary-parallel loss: max, sum of exponentials, the label's logit (Megatron-LM).
-    rule.factors[static_cast<std::size_t>(v)].internalBytes =
-        12.0 * elementsOf(logits) / static_cast<double>(logits.back());
+    rule.factors[static_cast<std::size_t>(v)].exchanges = true;
+    // Vocabulary-parallel loss (Megatron-LM): the maximum, then the sum of exponentials and the
+    // label's logit together. The backward pass needs nothing more.
+    const double rows = elementsOf(view.inputs[1].shape);
+    rule.forwardStatistics = {{ReduceOp::Max, 4 * rows}, {ReduceOp::Sum, 8 * rows}};
     return rule;
 }
 

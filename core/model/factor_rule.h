@@ -15,7 +15,7 @@ enum class FactorKind : std::uint8_t {
     Parallel,    ///< shard it alike in operands and results; no communication
     Reduction,   ///< in operands, not in results: the local result is partial
     Internal,    ///< the op itself reduces small statistics over it (softmax axis, norm width):
-                 ///< it may be sharded at the price of `internalBytes` of all-reduce
+                 ///< it may be sharded at the price of the rule's statistics
     Permutation, ///< data moves between neighbours (halo); not sharded yet, priced by a later rule
     Replicate,   ///< must be whole on every device
 };
@@ -27,9 +27,16 @@ struct Factor {
     std::int64_t size = 1;
     FactorKind kind = FactorKind::Parallel;
     ReduceOp reduce = ReduceOp::Sum;
-    /// Internal only: bytes of statistics all-reduced over the axis for the whole op, forward.
-    /// The backward pass is charged the same again.
-    double internalBytes = 0;
+    /// An axis on this factor all-reduces the rule's statistics: every Internal factor, and a
+    /// Reduction whose parts must agree on a scale first (the keys of attention).
+    bool exchanges = false;
+};
+
+/// Numbers that the op itself all-reduces over each axis on a factor that `exchanges`.
+struct Statistic {
+    ReduceOp reduce = ReduceOp::Sum;
+    double bytes = 0; ///< for the whole op; the axes on other factors divide it
+    friend bool operator==(const Statistic&, const Statistic&) = default;
 };
 
 /// Which factors a dimension carries, major to minor. Size-1 dimensions may carry none.
@@ -39,6 +46,10 @@ struct FactorRule {
     std::vector<Factor> factors;
     std::vector<std::vector<DimFactors>> operands; ///< [operand][dim]
     std::vector<std::vector<DimFactors>> results;  ///< [result][dim]
+    /// Operands that are added once to the result (a bias): where a Reduction they lack is cut, one
+    /// part adds them, and each sees the whole gradient. Others are multiplied into every part.
+    std::vector<std::size_t> addedOnce;
+    std::vector<Statistic> forwardStatistics, backwardStatistics; ///< in order of exchange
 
     int addFactor(std::string name, std::int64_t size, FactorKind kind = FactorKind::Parallel);
     std::string toString() const; ///< "([b,m,k],[b,k,n])->([b,m,n]) r={k}"

@@ -280,18 +280,24 @@ NodePrice Pricing::priceOp(OpId id, const PricedOp& op, const Choice& choice, co
     const OpTime time = m_cost->compute(work, dtype, shards, reduceShards, gradients);
     price.compute = {quantised(time.forward), quantised(time.backward)};
 
+    const auto exchanges = [&](std::size_t a) {
+        return choice.axis[a] >= 0 &&
+               op.rule.factors[static_cast<std::size_t>(choice.axis[a])].exchanges;
+    };
+    double rowShards = 1; // the axes that split the rows
+    for (std::size_t a = 0; a < m_mesh.axes.size(); ++a)
+        if (choice.axis[a] >= 0 && !exchanges(a)) rowShards *= axisSize(m_mesh, a);
     for (std::size_t a = 0; a < m_mesh.axes.size(); ++a) {
-        if (choice.axis[a] < 0) continue;
-        const Factor& factor = op.rule.factors[static_cast<std::size_t>(choice.axis[a])];
-        if (factor.kind != FactorKind::Internal) continue;
-        double others = 1; // axes that split the rows; axes on the same factor share the statistics
-        for (std::size_t b = 0; b < m_mesh.axes.size(); ++b)
-            if (choice.axis[b] >= 0 && choice.axis[b] != choice.axis[a])
-                others *= axisSize(m_mesh, b);
-        const CollectiveStep step{CollectiveKind::AllReduce, static_cast<std::uint8_t>(a),
-                                  factor.internalBytes / others};
-        price.statistics.push_back(phased(step, Phase::Forward));
-        if (gradients > 0) price.statistics.push_back(phased(step, Phase::Backward));
+        if (!exchanges(a)) continue;
+        const auto add = [&](const Statistic& statistic, Phase phase) {
+            price.statistics.push_back(
+                phased({CollectiveKind::AllReduce, static_cast<std::uint8_t>(a),
+                        statistic.bytes / rowShards},
+                       phase));
+        };
+        for (const Statistic& s : op.rule.forwardStatistics) add(s, Phase::Forward);
+        if (gradients > 0)
+            for (const Statistic& s : op.rule.backwardStatistics) add(s, Phase::Backward);
     }
 
     if (!m_training || !std::ranges::any_of(graphOp.outputs, wantsGradient)) return price;

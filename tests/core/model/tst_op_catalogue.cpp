@@ -141,8 +141,10 @@ private slots:
         const TensorId y = b.layerNorm("n", b.input("x", {4, 16, 64}));
         const FactorRule rule = factorRule(viewOf(b.graph, b.graph.tensor(y).producer));
         QCOMPARE(rule.factors[2].kind, FactorKind::Internal);
-        QCOMPARE(rule.factors[2].internalBytes, 2.0 * 4 * 4 * 16); // mean and variance, fp32, a row
-        QCOMPARE(rule.operands[1][0], rule.operands[0][2]);        // scale follows the width
+        QVERIFY(rule.factors[2].exchanges);
+        QCOMPARE(rule.forwardStatistics.size(), std::size_t{1}); // sum and sum of squares, fp32
+        QCOMPARE(rule.forwardStatistics[0].bytes, 2.0 * 4 * 4 * 16);
+        QCOMPARE(rule.operands[1][0], rule.operands[0][2]); // scale follows the width
         const Made softmax = make(OpKind::Softmax, {{4, 16, 64}}, {{"axes", Ints{2}}});
         QCOMPARE(softmax.rule().factors[2].kind, FactorKind::Internal);
     }
