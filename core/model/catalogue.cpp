@@ -133,7 +133,7 @@ const Row& rowOf(OpKind kind) {
     static const std::vector<Row> table = [] {
         std::vector<Row> rows;
         for (auto family : {sourceRows, contractionRows, convolutionRows, vectorRows, movementRows,
-                            mixtureRows}) {
+                            mixtureRows, indexingRows, imageRows, recurrentRows, gradientRows}) {
             const std::vector<Row> more = family();
             rows.insert(rows.end(), more.begin(), more.end());
         }

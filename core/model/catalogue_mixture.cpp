@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of the catalogue for mixture-of-experts routing. Tokens are routed inside groups, one group
 // per sequence (GShard's G dimension), so that the expert tensor is [E,b,c,h]: cutting b keeps
-// routing local, cutting E is expert parallelism, and b -> E on one axis is the all-to-all.
+// routing local, cutting E is expert parallelism, and b -> E on one axis is the all-to-all. Fused
+// experts (Gates, Experts) have no capacity: no token is dropped.
 #include "core/model/catalogue_rows.h"
 
 #include <algorithm>
@@ -83,6 +84,80 @@ FactorRule combineRule(const OpView& view) {
     return rule;
 }
 
+// --- experts without capacity: every token reaches the experts it chose ------------------------
+
+std::vector<TensorSpec> gatesShape(const OpView& view) {
+    const Shape& logits = shapeOf(view, 0);
+    const std::int64_t k = view.op.attributes.integer("top_k", 1);
+    require(!logits.empty() && k >= 1 && k <= logits.back(), view,
+            "there are fewer experts than a token chooses");
+    return {view.inputs[0]};
+}
+
+FactorRule gatesRule(const OpView& view) {
+    FactorRule rule = emptyRule(view);
+    const Shape& shape = view.inputs[0].shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        const bool experts = d + 1 == shape.size();
+        const int f = rule.addFactor(experts ? "experts" : fmt::format("t{}", d), shape[d],
+                                     experts ? FactorKind::Replicate : FactorKind::Parallel);
+        rule.operands[0][d] = rule.results[0][d] = {f};
+    }
+    return rule;
+}
+
+struct ExpertDims {
+    Shape tokens;
+    std::int64_t h, experts, f;
+};
+
+ExpertDims expertDims(const OpView& view) {
+    const Shape &x = shapeOf(view, 0), &gates = shapeOf(view, 1), &w1 = shapeOf(view, 2);
+    require(!x.empty() && x.size() == gates.size() && w1.size() == 3, view,
+            "experts need tokens, gates and weights");
+    const ExpertDims d{{x.begin(), x.end() - 1}, x.back(), w1[0], w1[2]};
+    require(std::equal(x.begin(), x.end() - 1, gates.begin()) && gates.back() == d.experts &&
+                w1[1] == d.h && shapeOf(view, 3) == Shape{d.experts, d.f, d.h},
+            view, "tokens, gates and weights of the experts do not fit");
+    require(!view.hasInput(4) || view.inputs[4].shape == Shape{d.experts, d.f}, view,
+            "the experts' bias does not fit");
+    require(!view.hasInput(5) || view.inputs[5].shape == w1, view,
+            "the experts' third weights do not fit");
+    return d;
+}
+
+std::vector<TensorSpec> expertsShape(const OpView& view) {
+    expertDims(view);
+    return {view.inputs[0]};
+}
+
+FactorRule expertsRule(const OpView& view) {
+    const ExpertDims d = expertDims(view);
+    FactorRule rule = emptyRule(view);
+    for (std::size_t i = 0; i < d.tokens.size(); ++i)
+        rule.operands[0][i] = rule.operands[1][i] =
+            rule.results[0][i] = {rule.addFactor(fmt::format("t{}", i), d.tokens[i])};
+    const int e = rule.addFactor("experts", d.experts, FactorKind::Reduction);
+    const int f = rule.addFactor("f", d.f, FactorKind::Reduction);
+    // The first product contracts h before the activation; only the second result could be cut.
+    const int h = rule.addFactor("h", d.h, FactorKind::Replicate);
+    rule.operands[0].back() = rule.results[0].back() = {h};
+    rule.operands[1].back() = {e};
+    rule.operands[2] = {{e}, {h}, {f}};
+    rule.operands[3] = {{e}, {f}, {h}};
+    if (view.hasInput(4)) rule.operands[4] = {{e}, {f}};
+    if (view.hasInput(5)) rule.operands[5] = {{e}, {h}, {f}};
+    return rule;
+}
+
+double expertsFlops(const OpView& view, const FactorRule&) {
+    const ExpertDims d = expertDims(view);
+    const double products = view.hasInput(5) ? 3 : 2;
+    return 2 * products * elementsOf(d.tokens) * static_cast<double>(d.h) *
+           static_cast<double>(d.f) *
+           static_cast<double>(view.op.attributes.integer("top_k", d.experts));
+}
+
 SavedTensors saveScores(const OpView& view) {
     SavedTensors saved = saveNothing(view);
     saved.operands[1] = true;
@@ -104,6 +179,10 @@ std::vector<Row> mixtureRows() {
          dispatchBytes, saveScores},
         {OpKind::MoeCombine, combineShape, combineRule, ComputeClass::Vector, nullptr, combineBytes,
          saveOperands},
+        {OpKind::Gates, gatesShape, gatesRule, ComputeClass::Vector, nullptr, nullptr,
+         saveOperands},
+        {OpKind::Experts, expertsShape, expertsRule, ComputeClass::Contraction, expertsFlops,
+         nullptr, saveOperands},
     };
 }
 

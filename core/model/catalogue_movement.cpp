@@ -293,8 +293,18 @@ std::vector<TensorSpec> sliceShape(const OpView& view) {
     return {{view.inputs[0].dtype, shape}};
 }
 
+/// A dimension passes where nothing moves; a reversed one keeps its size, but its parts change
+/// places.
 FactorRule sliceRule(const OpView& view) {
-    return sameSizePasses(view, FactorKind::Permutation);
+    const Ints axes = view.op.attributes.integers("axes"),
+               steps = view.op.attributes.integers("steps");
+    return passThrough(view, FactorKind::Permutation, [&](std::size_t d) {
+        if (view.inputs[0].shape[d] != view.outputs[0].shape[d]) return false;
+        for (std::size_t i = 0; i < axes.size(); ++i)
+            if (axisOf(view, axes[i], view.inputs[0].shape.size()) == d && steps[i] != 1)
+                return false;
+        return true;
+    });
 }
 
 std::vector<TensorSpec> padShape(const OpView& view) {
@@ -305,6 +315,14 @@ std::vector<TensorSpec> padShape(const OpView& view) {
     require(std::ranges::all_of(shape, [](auto d) { return d >= 0; }), view,
             "padding makes a dimension negative");
     return {{view.inputs[0].dtype, shape}};
+}
+
+/// Padding one end and cutting the other keeps the size, but moves everything.
+FactorRule padRule(const OpView& view) {
+    const Ints pads = view.op.attributes.integers("pads");
+    const std::size_t rank = view.inputs[0].shape.size();
+    return passThrough(view, FactorKind::Permutation,
+                       [&](std::size_t d) { return pads[d] == 0 && pads[d + rank] == 0; });
 }
 
 } // namespace
@@ -321,7 +339,7 @@ std::vector<Row> movementRows() {
         {Concat, concatShape, axisWholeRule, kVector, noFlops},
         {Split, splitShape, axisWholeRule, ComputeClass::None, noFlops},
         {Slice, sliceShape, sliceRule, kVector, noFlops, twiceResult},
-        {Pad, padShape, sliceRule, kVector, noFlops},
+        {Pad, padShape, padRule, kVector, noFlops},
     };
 }
 

@@ -59,5 +59,9 @@ std::vector<Row> convolutionRows();
 std::vector<Row> vectorRows();
 std::vector<Row> movementRows();
 std::vector<Row> mixtureRows();
+std::vector<Row> indexingRows();
+std::vector<Row> imageRows();
+std::vector<Row> recurrentRows();
+std::vector<Row> gradientRows();
 
 } // namespace shardlens::catalogue

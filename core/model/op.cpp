@@ -10,13 +10,17 @@ namespace shardlens {
 namespace {
 
 /// In the order of OpKind.
-constexpr std::array<std::string_view, 33> kKindNames{
-    "Input",        "Parameter",  "Constant",      "MatMul", "Einsum",      "Attention",
-    "Rotary",       "Conv",       "ConvTranspose", "Pool",   "GlobalPool",  "Elementwise",
-    "Dropout",      "Softmax",    "Norm",          "Gather", "Transpose",   "Reshape",
-    "Expand",       "Concat",     "Split",         "Slice",  "Pad",         "Reduce",
-    "ArgReduce",    "TopK",       "CumSum",        "Tile",   "MoeDispatch", "MoeCombine",
-    "CrossEntropy", "Collective", "Opaque",
+constexpr std::array<std::string_view, 47> kKindNames{
+    "Input",      "Parameter",   "Constant",    "MatMul",         "Einsum",
+    "Attention",  "Rotary",      "Conv",        "ConvTranspose",  "Pool",
+    "GlobalPool", "Elementwise", "Dropout",     "Softmax",        "Norm",
+    "Gather",     "Transpose",   "Reshape",     "Expand",         "Concat",
+    "Split",      "Slice",       "Pad",         "Reduce",         "ArgReduce",
+    "TopK",       "CumSum",      "Tile",        "GatherElements", "GatherND",
+    "Scatter",    "OneHot",      "Generate",    "Trilu",          "ReverseSequence",
+    "LocalNorm",  "Resize",      "GridSample",  "Recurrent",      "Gates",
+    "Experts",    "Gradient",    "MoeDispatch", "MoeCombine",     "CrossEntropy",
+    "Collective", "Opaque",
 };
 static_assert(kKindNames.size() == static_cast<std::size_t>(OpKind::Opaque) + 1);
 
@@ -69,6 +73,13 @@ std::vector<std::int64_t> Attributes::integers(std::string_view name) const {
     if (found == m_values.end()) return {};
     const auto* value = std::get_if<std::vector<std::int64_t>>(&found->second);
     return value ? *value : std::vector<std::int64_t>{};
+}
+
+std::vector<double> Attributes::numbers(std::string_view name) const {
+    const auto found = m_values.find(name);
+    if (found == m_values.end()) return {};
+    const auto* value = std::get_if<std::vector<double>>(&found->second);
+    return value ? *value : std::vector<double>{};
 }
 
 } // namespace shardlens

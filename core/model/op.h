@@ -49,10 +49,40 @@ enum class OpKind : std::uint8_t {
     Reduce,      ///< [function:
             ///< "sum"|"mean"|"max"|"min"|"prod"|"l1"|"l2"|"sumsquare"|"logsumexp"|"logsum", axes,
             ///< keepdims]
-    ArgReduce,    ///< [function: "argmax"|"argmin", axis, keepdims]
-    TopK,         ///< x -> values, indices; [axis, k]
-    CumSum,       ///< [axis]
-    Tile,         ///< [repeats]
+    ArgReduce,      ///< [function: "argmax"|"argmin", axis, keepdims]
+    TopK,           ///< x -> values, indices; [axis, k]
+    CumSum,         ///< running sums; [axis, function: "sum"|"prod", exclusive, reverse: 0/1]
+    Tile,           ///< [repeats]
+    GatherElements, ///< data, indices of the same rank -> like indices; [axis]
+    GatherND, ///< data, indices[B.., I.., n] -> [B.., I.., rest of data]; [batch_dims: length of B]
+    Scatter,  ///< data, indices, updates -> data; [mode: "elements" (axis) | "nd" | "cache" (axis;
+              ///< the indices are where each batch entry begins, absent: 0; circular: 0/1);
+              ///< reduction: "none"|"add"|"mul"|"max"|"min"]
+    OneHot, ///< indices, values[off, on] -> indices' dims with `depth` inserted at [axis]; [depth]
+    Generate,        ///< no operands, each element made from where it lies; [shape, to: dtype name;
+                     ///< function: "constant" (value) | "range" (start, step) | "eye" (diagonal) |
+                     ///< "normal" (mean, scale, seed) | "uniform" (low, high, seed)]
+    Trilu,           ///< x[.., m, n] -> same, one triangle set to 0; [upper: 0/1, diagonal]
+    ReverseSequence, ///< x, lengths[batch] -> x; [batch_axis, time_axis]
+    LocalNorm, ///< x[b,C,..] over its sum of squares in `size` channels around; [size, alpha, beta,
+               ///< bias]
+    Resize,    ///< x -> [sizes: the full shape]; [scales: of each dim; mode: "nearest"|"linear"|
+               ///< "cubic"; coordinates: ONNX's coordinate_transformation_mode; rounding: ONNX's
+               ///< nearest_mode; cubic_coefficient, exclude_outside]
+    GridSample, ///< x[b,C,h,w], grid[b,h',w',2] -> [b,C,h',w']; [mode: "linear"|"nearest"|"cubic";
+                ///< padding: "zeros"|"border"|"reflection"; align_corners: 0/1]
+    Recurrent,  ///< x[s,b,i] W[D,G*h,i] R[D,G*h,h] (+bias[D,2*G*h], lengths[b], h0[D,b,h],
+                ///< c0[D,b,h], peepholes[D,3*h]) -> y[s,D,b,h], h[D,b,h] (, c[D,b,h]);
+                ///< [cell: "lstm"|"gru"|"rnn"; direction: "forward"|"reverse"|"bidirectional";
+                ///< activations: ONNX's names with commas; alphas, betas: theirs; clip: 0 for none;
+                ///< linear_before_reset, input_forget: 0/1]
+    Gates,      ///< router logits[.., E] -> weights of the `top_k` chosen experts, 0 for others;
+                ///< [top_k; normalize: 0/1, the chosen weights then add up to 1]
+    Experts,    ///< x[t.., h], gates[t.., E], w1[E,h,f], w2[E,f,h] (+bias1[E,f], w3[E,h,f]) ->
+                ///< [t.., h]: sum over E of gate * (act(x w1 + bias1) (* x w3)) w2;
+                ///< [function: the activation; top_k, for the FLOPs]
+    Gradient,   ///< what the backward pass of another kind computes, in graphs that hold their own:
+                ///< operands of it, results, gradients -> gradients of operands; [see gradient.h]
     MoeDispatch,  ///< tokens[b,s,h], scores[b,s,E] -> [E,b,c,h], c = ceil(s*top_k/E*capacity);
                   ///< [top_k, capacity_factor]
     MoeCombine,   ///< experts[E,b,c,h], scores[b,s,E] -> [b,s,h]; sum over E
@@ -84,6 +114,7 @@ public:
     double number(std::string_view name, double fallback) const;
     std::string text(std::string_view name, std::string fallback = {}) const;
     std::vector<std::int64_t> integers(std::string_view name) const; ///< empty if absent
+    std::vector<double> numbers(std::string_view name) const;        ///< empty if absent
 
     const std::map<std::string, AttributeValue, std::less<>>& values() const { return m_values; }
     friend bool operator==(const Attributes&, const Attributes&) = default;
