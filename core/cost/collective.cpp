@@ -32,13 +32,13 @@ public:
         m_localBytes /= shardCount(m_now, mesh);
     }
 
-    std::vector<CollectiveStep> run() {
+    std::vector<LayoutMove> run() {
         if (m_rules.reduceFirst)
             while (allReduce()) {}
         while (sliceFreely() || reduceScatter() || allToAll() || allReduce() || allGather()) {}
         assert(std::equal(m_now.begin(), m_now.begin() + static_cast<std::ptrdiff_t>(axes()),
                           m_wanted.begin()));
-        return std::move(m_steps);
+        return std::move(m_moves);
     }
 
 private:
@@ -67,8 +67,13 @@ private:
     }
 
     void step(CollectiveKind kind, std::size_t axis, double bytes, AxisState state) {
-        m_steps.push_back({kind, static_cast<std::uint8_t>(axis), bytes});
-        m_now[axis] = state;
+        const auto a = static_cast<std::uint8_t>(axis);
+        move(LayoutMove::Kind::Collective, axis, state, {kind, a, bytes});
+    }
+
+    void move(LayoutMove::Kind kind, std::size_t axis, AxisState to, CollectiveStep step = {}) {
+        m_moves.push_back({kind, static_cast<std::uint8_t>(axis), m_now[axis], to, step});
+        m_now[axis] = to;
     }
 
     /// Local work only: cut a replicated tensor, or let all ranks but one contribute zero.
@@ -76,11 +81,11 @@ private:
         for (std::size_t a = 0; a < axes(); ++a) {
             if (m_now[a] != kStateReplicated) continue;
             if (m_wanted[a] == kStatePartial) {
-                m_now[a] = kStatePartial;
+                move(LayoutMove::Kind::MakePartial, a, kStatePartial);
                 return true;
             }
             if (mayEnter(a)) {
-                m_now[a] = m_wanted[a];
+                move(LayoutMove::Kind::Slice, a, m_wanted[a]);
                 m_localBytes /= size(a);
                 return true;
             }
@@ -135,7 +140,7 @@ private:
     ConversionRules m_rules;
     SideLayout m_now, m_wanted;
     double m_localBytes;
-    std::vector<CollectiveStep> m_steps;
+    std::vector<LayoutMove> m_moves;
 };
 
 double ringSeconds(int rounds, double bytesPerRound, const Link& link) {
@@ -158,11 +163,19 @@ std::string_view nameOf(CollectiveKind kind) noexcept {
     return "collective";
 }
 
+std::vector<LayoutMove> planMoves(const SideLayout& from, const SideLayout& to, double bytes,
+                                  const Mesh& mesh, const ConversionRules& rules) {
+    if (from == to) return {};
+    return Conversion(from, to, bytes, mesh, rules).run();
+}
+
 std::vector<CollectiveStep> planConversion(const SideLayout& from, const SideLayout& to,
                                            double bytes, const Mesh& mesh,
                                            const ConversionRules& rules) {
-    if (from == to) return {};
-    return Conversion(from, to, bytes, mesh, rules).run();
+    std::vector<CollectiveStep> steps;
+    for (const LayoutMove& move : planMoves(from, to, bytes, mesh, rules))
+        if (move.kind == LayoutMove::Kind::Collective) steps.push_back(move.step);
+    return steps;
 }
 
 double ringAllReduceSeconds(int k, double n, const Link& link) {

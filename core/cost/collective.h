@@ -23,6 +23,20 @@ struct CollectiveStep {
     friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
 };
 
+/// One step of a conversion, local ones included: mesh axis `axis` of the layout goes from one state
+/// to another.
+struct LayoutMove {
+    enum class Kind : std::uint8_t {
+        Slice,       ///< replicated -> a dimension: each keeps its part
+        MakePartial, ///< replicated -> partial: all but the first keep zeros
+        Collective,  ///< what `step` says
+    };
+    Kind kind = Kind::Collective;
+    std::uint8_t axis = 0;
+    AxisState from = kStateReplicated, to = kStateReplicated;
+    CollectiveStep step;
+};
+
 struct ConversionRules {
     bool reduceScatter = true; ///< false: partial -> sharded is an all-reduce and a slice (Alpa)
     bool allToAll = true;      ///< false: gather and slice
@@ -31,10 +45,14 @@ struct ConversionRules {
     bool reduceFirst = false;
 };
 
-/// The steps that turn `from` into `to`, deterministic and of least volume for the rule order:
+/// The moves that turn `from` into `to`, deterministic and of least volume for the rule order:
 /// slices first, then reduce-scatters, all-to-alls, all-reduces, all-gathers. An outer axis under
 /// an inner one of the same dimension cannot be changed alone: the inner one is gathered first.
 /// @param bytes of the whole unsharded tensor
+std::vector<LayoutMove> planMoves(const SideLayout& from, const SideLayout& to, double bytes,
+                                  const Mesh& mesh, const ConversionRules& rules = {});
+
+/// The collectives among the moves.
 std::vector<CollectiveStep> planConversion(const SideLayout& from, const SideLayout& to,
                                            double bytes, const Mesh& mesh,
                                            const ConversionRules& rules = {});

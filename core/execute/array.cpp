@@ -111,6 +111,19 @@ Array block(const Array& array, const Shape& begin, const Shape& size) {
     return part;
 }
 
+void addBlock(Array& array, const Shape& begin, const Array& part) {
+    assert(array.integral == part.integral);
+    eachRow(array.shape, begin, part.shape,
+            [&](std::size_t whole, std::size_t at, std::size_t length) {
+                for (std::size_t i = 0; i < length; ++i) {
+                    if (array.integral)
+                        array.ints[whole + i] += part.ints[at + i];
+                    else
+                        array.reals[whole + i] += part.reals[at + i];
+                }
+            });
+}
+
 Array sliceOf(const Array& array, std::size_t dim, std::int64_t begin, std::int64_t size) {
     Shape from(array.shape.size(), 0), shape = array.shape;
     from[dim] = begin;

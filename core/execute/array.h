@@ -37,6 +37,8 @@ std::vector<std::size_t> stridesOf(const Shape& shape); ///< row-major, in eleme
 
 /// The part of an array where dimension d lies in [begin[d], begin[d] + size[d]).
 Array block(const Array& array, const Shape& begin, const Shape& size);
+/// Adds a block to the array, from begin[d] on.
+void addBlock(Array& array, const Shape& begin, const Array& part);
 /// One dimension cut: elements [begin, begin + size) of dimension `dim`.
 Array sliceOf(const Array& array, std::size_t dim, std::int64_t begin, std::int64_t size);
 /// Arrays joined along a dimension. @pre at least one, equal off the dimension

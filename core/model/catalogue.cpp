@@ -81,9 +81,14 @@ void addOwnFactors(FactorRule& rule, std::vector<DimFactors>& dims, const Shape&
             dims[d].push_back(rule.addFactor(fmt::format("{}{}", prefix, d), shape[d], kind));
 }
 
+Statistic resultStatistic(const OpView& view, ReduceOp reduce) {
+    const TensorSpec& result = view.outputs[0];
+    return {reduce, elementsOf(result.shape), bitsOf(result.dtype) / 8.0};
+}
+
 void extremumStatistics(FactorRule& rule, const OpView& view) {
-    rule.forwardStatistics = {{ReduceOp::Max, bytesOf(view.outputs[0])}};
-    rule.backwardStatistics = {{ReduceOp::Sum, 4 * elementsOf(view.outputs[0].shape)}};
+    rule.forwardStatistics = {resultStatistic(view, ReduceOp::Max)};
+    rule.backwardStatistics = {{ReduceOp::Sum, elementsOf(view.outputs[0].shape)}};
 }
 
 Shape broadcastShapes(const OpView& view, const Shape& a, const Shape& b) {

@@ -222,8 +222,8 @@ FactorRule attentionRule(const OpView& view) {
     rule.factors[static_cast<std::size_t>(t)].exchanges = true;
     const double rows =
         static_cast<double>(dims.b) * static_cast<double>(dims.s) * static_cast<double>(dims.heads);
-    rule.forwardStatistics = {{ReduceOp::Max, 4 * rows}, {ReduceOp::Sum, 4 * rows}};
-    rule.backwardStatistics = {{ReduceOp::Sum, 4 * rows}};
+    rule.forwardStatistics = {{ReduceOp::Max, rows}, {ReduceOp::Sum, rows}};
+    rule.backwardStatistics = {{ReduceOp::Sum, rows}};
     const int kv = rule.addFactor("heads", dims.kvHeads);
     const int group = rule.addFactor("g", dims.heads / dims.kvHeads);
     const int d = rule.addFactor("d", dims.d, FactorKind::Replicate);

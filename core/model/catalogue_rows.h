@@ -47,6 +47,8 @@ void addOwnFactors(FactorRule& rule, std::vector<DimFactors>& dims, const Shape&
                    FactorKind kind, std::string_view prefix = "d");
 /// Name for dim i of a tensor of that rank, as people say it: b, s, h for rank 3, else d0, d1, …
 std::string dimName(std::size_t dim, std::size_t rank);
+/// The result itself, in its element type, as what is exchanged.
+Statistic resultStatistic(const OpView& view, ReduceOp reduce);
 /// A maximum or minimum is exchanged whole, and in the backward pass how many elements reach it:
 /// the gradient goes to them in equal parts.
 void extremumStatistics(FactorRule& rule, const OpView& view);

@@ -107,13 +107,12 @@ FactorRule statisticsRule(const OpView& view, const std::vector<std::int64_t>& a
     return rule;
 }
 
-/// Bytes of one fp32 number a row.
-double rowBytes(const OpView& view, const std::vector<std::int64_t>& axes) {
-    double bytes = 4;
+double rowCount(const OpView& view, const std::vector<std::int64_t>& axes) {
+    double rows = 1;
     const Shape& shape = view.inputs[0].shape;
     for (std::size_t d = 0; d < shape.size(); ++d)
-        if (!contains(axes, d)) bytes *= static_cast<double>(shape[d]);
-    return bytes;
+        if (!contains(axes, d)) rows *= static_cast<double>(shape[d]);
+    return rows;
 }
 
 FactorRule softmaxRule(const OpView& view) {
@@ -127,9 +126,9 @@ FactorRule softmaxRule(const OpView& view) {
             }
         return rule;
     }
-    const double row = rowBytes(view, axes);
-    rule.forwardStatistics = {{ReduceOp::Max, row}, {ReduceOp::Sum, row}};
-    rule.backwardStatistics = {{ReduceOp::Sum, row}};
+    const double rows = rowCount(view, axes);
+    rule.forwardStatistics = {{ReduceOp::Max, rows}, {ReduceOp::Sum, rows}};
+    rule.backwardStatistics = {{ReduceOp::Sum, rows}};
     return rule;
 }
 
@@ -163,7 +162,7 @@ FactorRule batchNormRule(const OpView& view) {
     FactorRule rule = statisticsRule(view, axes);
     addChannelOperands(rule, view);
     if (axes.empty()) return rule;
-    rule.forwardStatistics = rule.backwardStatistics = {{ReduceOp::Sum, 2 * rowBytes(view, axes)}};
+    rule.forwardStatistics = rule.backwardStatistics = {{ReduceOp::Sum, 2 * rowCount(view, axes)}};
     return rule;
 }
 
@@ -183,7 +182,7 @@ FactorRule normRule(const OpView& view) {
     }
     const double numbers = mode == "layer" ? 2 : 1;
     rule.forwardStatistics =
-        rule.backwardStatistics = {{ReduceOp::Sum, numbers * rowBytes(view, axes)}};
+        rule.backwardStatistics = {{ReduceOp::Sum, numbers * rowCount(view, axes)}};
     for (std::size_t i = 1; i < view.inputs.size(); ++i) { // scale and bias, aligned to the right
         const Shape& small = view.inputs[i].shape;
         for (std::size_t d = 0; d < small.size() && d < shape.size(); ++d)
@@ -247,12 +246,12 @@ std::vector<TensorSpec> reduceShape(const OpView& view) {
 }
 
 void addReduceStatistics(FactorRule& rule, const OpView& view, std::string_view function) {
-    const double numbers = 4 * elementsOf(view.outputs[0].shape);
+    const double numbers = elementsOf(view.outputs[0].shape);
     if (function == "max" || function == "min") {
         extremumStatistics(rule, view);
         if (function == "min") rule.forwardStatistics[0].reduce = ReduceOp::Min;
     } else if (function == "prod") {
-        rule.forwardStatistics = {{ReduceOp::Prod, bytesOf(view.outputs[0])}};
+        rule.forwardStatistics = {resultStatistic(view, ReduceOp::Prod)};
     } else if (function == "logsumexp") {
         rule.forwardStatistics = {{ReduceOp::Max, numbers}, {ReduceOp::Sum, numbers}};
     } else if (isOneOf(function, {"l2", "logsum"})) {
@@ -348,7 +347,7 @@ FactorRule crossEntropyRule(const OpView& view) {
     // Vocabulary-parallel loss (Megatron-LM): the maximum, then the sum of exponentials and the
     // label's logit together. The backward pass needs nothing more.
     const double rows = elementsOf(view.inputs[1].shape);
-    rule.forwardStatistics = {{ReduceOp::Max, 4 * rows}, {ReduceOp::Sum, 8 * rows}};
+    rule.forwardStatistics = {{ReduceOp::Max, rows}, {ReduceOp::Sum, 2 * rows}};
     return rule;
 }
 

@@ -11,20 +11,6 @@ namespace shardlens {
 
 namespace {
 
-std::string_view nameOf(ReduceOp reduce) {
-    switch (reduce) {
-    case ReduceOp::Sum:
-        return "sum";
-    case ReduceOp::Max:
-        return "max";
-    case ReduceOp::Min:
-        return "min";
-    case ReduceOp::Prod:
-        return "prod";
-    }
-    return "?";
-}
-
 const std::string& factorName(const FactorRule& rule, int f) {
     return rule.factors[static_cast<std::size_t>(f)].name;
 }
@@ -53,12 +39,8 @@ std::string sideText(const FactorRule& rule, const std::vector<std::vector<DimFa
 /// " r={k}", empty when no factor is of this kind.
 std::string kindText(const FactorRule& rule, FactorKind kind, std::string_view letter) {
     std::vector<std::string> names;
-    for (const Factor& factor : rule.factors) {
-        if (factor.kind != kind) continue;
-        const bool plain = kind != FactorKind::Reduction || factor.reduce == ReduceOp::Sum;
-        names.push_back(plain ? factor.name
-                              : fmt::format("{}:{}", factor.name, nameOf(factor.reduce)));
-    }
+    for (const Factor& factor : rule.factors)
+        if (factor.kind == kind) names.push_back(factor.name);
     if (names.empty()) return {};
     return fmt::format(" {}={{{}}}", letter, fmt::join(names, ","));
 }

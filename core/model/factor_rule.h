@@ -13,7 +13,7 @@ namespace shardlens {
 
 enum class FactorKind : std::uint8_t {
     Parallel,    ///< shard it alike in operands and results; no communication
-    Reduction,   ///< in operands, not in results: the local result is partial
+    Reduction,   ///< in operands, not in results: the local result is a partial sum
     Internal,    ///< the op itself reduces small statistics over it (softmax axis, norm width):
                  ///< it may be sharded at the price of the rule's statistics
     Permutation, ///< data moves between neighbours (halo); not sharded yet, priced by a later rule
@@ -26,7 +26,6 @@ struct Factor {
     std::string name; ///< the field's letter: "b", "m", "k", "heads"
     std::int64_t size = 1;
     FactorKind kind = FactorKind::Parallel;
-    ReduceOp reduce = ReduceOp::Sum;
     /// An axis on this factor all-reduces the rule's statistics: every Internal factor, and a
     /// Reduction whose parts must agree on a scale first (the keys of attention).
     bool exchanges = false;
@@ -35,7 +34,9 @@ struct Factor {
 /// Numbers that the op itself all-reduces over each axis on a factor that `exchanges`.
 struct Statistic {
     ReduceOp reduce = ReduceOp::Sum;
-    double bytes = 0; ///< for the whole op; the axes on other factors divide it
+    double numbers = 0;   ///< for the whole op; the axes on other factors divide it
+    double bytesEach = 4; ///< fp32, unless it is the result itself that is exchanged
+    double bytes() const { return numbers * bytesEach; }
     friend bool operator==(const Statistic&, const Statistic&) = default;
 };
 

@@ -114,6 +114,10 @@ PhasedStep Pricing::phased(CollectiveStep step, Phase phase) const {
 bool Pricing::readerSaves(const Graph::Use& use) const {
     const SavedTensors& saved = m_saved[m_folding->classOf[use.op]];
     if (use.port >= saved.operands.size() || !saved.operands[use.port]) return false;
+    return readerReturnsGradient(use);
+}
+
+bool Pricing::readerReturnsGradient(const Graph::Use& use) const {
     return std::ranges::any_of(m_graph->op(use.op).outputs,
                                [&](TensorId out) { return m_gradient[out]; });
 }
@@ -124,7 +128,8 @@ double Pricing::localBytes(TensorId id, const Layout& layout) const {
 
 EdgeTraits Pricing::producerEdge(TensorId id, const Graph::Use* use) const {
     const Tensor& tensor = m_graph->tensor(id);
-    EdgeTraits traits{bytesOf(tensor.spec), m_gradient[id],
+    EdgeTraits traits{bytesOf(tensor.spec),
+                      m_gradient[id] && (!use || readerReturnsGradient(*use)),
                       m_graph->op(tensor.producer).kind == OpKind::Parameter, false};
     // A parameter is stored anyway; who gathered it and needs it again gathers again.
     traits.regather = m_cost->regather() && traits.parameter && use && readerSaves(*use);
@@ -132,13 +137,23 @@ EdgeTraits Pricing::producerEdge(TensorId id, const Graph::Use* use) const {
 }
 
 EdgeTraits Pricing::readerEdge(TensorId id, const Graph::Use& use) const {
-    return {bytesOf(m_graph->tensor(id).spec), m_gradient[id], false,
+    return {bytesOf(m_graph->tensor(id).spec), m_gradient[id] && readerReturnsGradient(use), false,
             m_cost->regather() && readerSaves(use)};
 }
 
 const PricedHandover& Pricing::handover(TensorId id) const {
     const Tensor& tensor = m_graph->tensor(id);
     return m_handovers[m_folding->classOf[tensor.producer]][tensor.producerPort];
+}
+
+GradientWay gradientWay(const ProducerSide& producer, const Layout& reader) {
+    GradientWay way{gradientSide(reader), gradientSide(producer.layout), {}};
+    for (std::size_t a = 0; a < kMaxMeshAxes; ++a) {
+        if (!(producer.stateAxes >> a & 1)) continue;
+        way.scattered[a] = way.from[a] == kStatePartial;
+        if (way.from[a] < 0) way.from[a] = way.to[a] = kStateReplicated;
+    }
+    return way;
 }
 
 std::vector<PhasedStep> Pricing::convert(const ProducerSide& from, const Layout& to,
@@ -153,18 +168,15 @@ std::vector<PhasedStep> Pricing::convert(const ProducerSide& from, const Layout&
     if (!traits.gradient) return steps;
 
     const Phase phase = traits.parameter ? Phase::Step : Phase::Backward;
-    SideLayout gradient = gradientSide(to), wanted = gradientSide(from.layout);
-    std::vector<std::uint8_t> scattered; // axes whose partial gradient goes to sharded state
-    for (std::uint8_t a = 0; a < m_mesh.axes.size(); ++a)
-        if (from.stateAxes >> a & 1) {
-            if (gradient[a] == kStatePartial) scattered.push_back(a);
-            if (gradient[a] < 0) gradient[a] = wanted[a] = kStateReplicated;
-        }
-    for (const CollectiveStep& step : planConversion(gradient, wanted, traits.bytes, m_mesh, rules))
+    const GradientWay way = gradientWay(from, to);
+    for (const CollectiveStep& step :
+         planConversion(way.from, way.to, traits.bytes, m_mesh, rules))
         steps.push_back(phased(step, phase));
-    double local = traits.bytes / shardCount(wanted, m_mesh);
-    for (const std::uint8_t a : scattered) {
-        steps.push_back(phased({CollectiveKind::ReduceScatter, a, local}, phase));
+    double local = traits.bytes / shardCount(way.to, m_mesh);
+    for (std::uint8_t a = 0; a < m_mesh.axes.size(); ++a) {
+        if (!(from.stateAxes >> a & 1)) continue;
+        if (way.scattered[a])
+            steps.push_back(phased({CollectiveKind::ReduceScatter, a, local}, phase));
         local /= axisSize(m_mesh, a);
     }
     return steps;
@@ -292,7 +304,7 @@ NodePrice Pricing::priceOp(OpId id, const PricedOp& op, const Choice& choice, co
         const auto add = [&](const Statistic& statistic, Phase phase) {
             price.statistics.push_back(
                 phased({CollectiveKind::AllReduce, static_cast<std::uint8_t>(a),
-                        statistic.bytes / rowShards},
+                        statistic.bytes() / rowShards},
                        phase));
         };
         for (const Statistic& s : op.rule.forwardStatistics) add(s, Phase::Forward);

@@ -30,6 +30,15 @@ struct ProducerSide {
     auto operator<=>(const ProducerSide&) const = default;
 };
 
+/// The way of a gradient from a reader back to the producer: a conversion between two layouts, then
+/// one step per state axis, outermost first: a reduce-scatter where the sum is still partial, else
+/// a slice. State is cut from the flattened local tensor.
+struct GradientWay {
+    SideLayout from{}, to{};
+    std::array<bool, kMaxMeshAxes> scattered{}; ///< by state axis
+};
+GradientWay gradientWay(const ProducerSide& producer, const Layout& reader);
+
 struct PhasedStep {
     CollectiveStep step;
     Phase phase = Phase::Forward;
@@ -83,6 +92,9 @@ public:
     const Mesh& mesh() const { return m_mesh; }
     const CostModel& cost() const { return *m_cost; }
 
+    bool hasGradient(TensorId id) const { return m_gradient[id]; } ///< never, in inference
+    bool training() const { return m_training; }
+
     const PricedOp& op(OpId id) const { return m_ops[m_folding->classOf[id]]; }
     bool hasHandover(TensorId id) const { return m_hasHandover[id]; }
     const PricedHandover& handover(TensorId id) const; ///< only where hasHandover
@@ -110,6 +122,7 @@ private:
     NodePrice priceParameter(OpId id, const Choice& choice) const;
     void priceHandover(TensorId id);
     bool readerSaves(const Graph::Use& use) const;
+    bool readerReturnsGradient(const Graph::Use& use) const;
     double quantised(double time) const;
     PhasedStep phased(CollectiveStep step, Phase phase) const;
     double localBytes(TensorId id, const Layout& layout) const;

@@ -143,7 +143,7 @@ private slots:
         QCOMPARE(rule.factors[2].kind, FactorKind::Internal);
         QVERIFY(rule.factors[2].exchanges);
         QCOMPARE(rule.forwardStatistics.size(), std::size_t{1}); // sum and sum of squares, fp32
-        QCOMPARE(rule.forwardStatistics[0].bytes, 2.0 * 4 * 4 * 16);
+        QCOMPARE(rule.forwardStatistics[0].bytes(), 2.0 * 4 * 4 * 16);
         QCOMPARE(rule.operands[1][0], rule.operands[0][2]); // scale follows the width
         const Made softmax = make(OpKind::Softmax, {{4, 16, 64}}, {{"axes", Ints{2}}});
         QCOMPARE(softmax.rule().factors[2].kind, FactorKind::Internal);
@@ -206,7 +206,9 @@ private slots:
         const Made max =
             make(OpKind::Reduce, {{4, 8}}, {{"function", Text("max")}, {"axes", Ints{-1}}});
         QCOMPARE(max.shape(), (Shape{4, 1}));
-        QCOMPARE(max.rule().factors[1].reduce, ReduceOp::Max);
+        // Reduced whole by the op itself: its backward pass needs the value.
+        QCOMPARE(max.rule().factors[1].kind, FactorKind::Internal);
+        QCOMPARE(max.rule().forwardStatistics[0].reduce, ReduceOp::Max);
     }
     /// Balanced routing: E·b·c rows are exactly tokens·top_k (GShard with capacity factor 1).
     void experts() {
