@@ -52,7 +52,6 @@ void setKind(Factor& factor, int f, const FactorRule& forward,
             reduced && std::ranges::find(forward.addedOnce, at) != forward.addedOnce.end();
         (once ? whole : partial) = true;
     }
-    factor.reduce = ReduceOp::Sum;
     if (partial && whole)
         factor.kind = FactorKind::Replicate;
     else if (partial)
