@@ -202,7 +202,8 @@ Evaluated reduce(const Work& work) {
 Evaluated cumulative(const Work& work) {
     const Attributes& a = work.op.attributes;
     const Shape& shape = work.specs[0].shape;
-    if (shape.size() != 1 || a.has("reverse") || a.has("exclusive")) return std::nullopt;
+    if (shape.size() != 1 || a.has("reverse") || a.has("exclusive") || a.has("function"))
+        return std::nullopt;
     const Attributes add{{"function", std::string("add")}};
     Elements elements;
     for (const Scalar& element : work.values[0]) {

@@ -50,8 +50,18 @@ void constantOfShape(Translation& t, std::string_view) {
         if (value != nullptr && value->floats && value->floats->size() == 1)
             floats.emplace(count, value->floats->front());
     }
+    // No value is zero; one that is not read is that of a float type with few bits, or of a string.
+    const bool readable = value == nullptr || (value->ints && value->ints->size() == 1) ||
+                          (value->floats && value->floats->size() == 1);
+    std::optional<Attributes> made;
+    if (readable) {
+        made.emplace(Attributes{{"function", std::string("constant")}});
+        if (value != nullptr)
+            made->set("value", value->ints ? static_cast<double>(value->ints->front())
+                                           : value->floats->front());
+    }
     t.source(std::move(spec), std::move(ints), std::move(floats),
-             !t.dependsOnInput() && !t.builder().isBody());
+             !t.dependsOnInput() && !t.builder().isBody(), std::move(made));
 }
 
 void shape(Translation& t, std::string_view) {
@@ -95,18 +105,30 @@ void range(Translation& t, std::string_view) {
         for (std::int64_t i = 0; i < spec.shape[0]; ++i)
             ints->push_back(*first + i * static_cast<std::int64_t>(*step));
     }
-    t.source(spec, std::move(ints), {}, false);
+    t.source(spec, std::move(ints), {}, false,
+             Attributes{{"function", std::string("range")}, {"start", *start}, {"step", *step}});
 }
 
 void eyeLike(Translation& t, std::string_view) {
-    t.source({t.dtypeAttribute("dtype").value_or(t.dtype(0)), t.shape(0)}, {}, {}, false);
+    t.require(t.rank(0) == 2, "the operand must be a matrix");
+    t.source({t.dtypeAttribute("dtype").value_or(t.dtype(0)), t.shape(0)}, {}, {}, false,
+             Attributes{{"function", std::string("eye")}, {"diagonal", t.integer("k", 0)}});
 }
 
-/// Noise of a stated shape.
-void random(Translation& t, std::string_view) {
-    const auto shape = t.integers("shape");
-    if (!shape) return t.opaque();
-    t.opaque({TensorSpec{t.dtypeAttribute("dtype").value_or(DType::F32), *shape}});
+/// Noise of a stated shape, or of that of an operand.
+void random(Translation& t, std::string_view function) {
+    const auto stated = t.integers("shape");
+    if (!stated && !t.has(0)) return t.opaque();
+    const Shape shape = stated ? *stated : t.shape(0);
+    const DType dtype = t.dtypeAttribute("dtype").value_or(t.has(0) ? t.dtype(0) : DType::F32);
+    Attributes made{{"function", std::string(function)}};
+    const bool normal = function == "normal";
+    for (const auto& [name, fallback] : {std::pair{"mean", 0.0}, std::pair{"scale", 1.0}})
+        if (normal) made.set(name, t.number(name, fallback));
+    for (const auto& [name, fallback] : {std::pair{"low", 0.0}, std::pair{"high", 1.0}})
+        if (!normal) made.set(name, t.number(name, fallback));
+    if (t.hasAttribute("seed")) made.set("seed", t.number("seed", 0));
+    t.source({dtype, shape}, {}, {}, false, std::move(made));
 }
 
 void nonZero(Translation& t, std::string_view) {
@@ -134,10 +156,16 @@ void nonZero(Translation& t, std::string_view) {
 
 std::vector<Rule> constantRules() {
     return {
-        {"Constant", constant},     {"ConstantOfShape", constantOfShape},
-        {"Shape", shape, {}, true}, {"Size", size},
-        {"Range", range},           {"EyeLike", eyeLike},
-        {"RandomNormal", random},   {"RandomUniform", random},
+        {"Constant", constant},
+        {"ConstantOfShape", constantOfShape},
+        {"Shape", shape, {}, true},
+        {"Size", size},
+        {"Range", range},
+        {"EyeLike", eyeLike},
+        {"RandomNormal", random, "normal"},
+        {"RandomUniform", random, "uniform"},
+        {"RandomNormalLike", random, "normal"},
+        {"RandomUniformLike", random, "uniform"},
         {"NonZero", nonZero},
     };
 }

@@ -225,8 +225,6 @@ std::vector<Rule> elementwiseRules() {
         {"Min", variadic, "min"},
         {"QuantizeLinear", quantize, "quantize"},
         {"DequantizeLinear", dequantize, "dequantize"},
-        {"RandomNormalLike", random, "random"},
-        {"RandomUniformLike", random, "random"},
         {"Bernoulli", random, "random"},
         {"Dropout", dropout},
     };

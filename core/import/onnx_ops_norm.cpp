@@ -107,11 +107,6 @@ void lpNorm(Translation& t, std::string_view) {
     t.result(OpKind::Norm, normOf("lp", {t.axis(t.integer("axis", -1), t.rank(0))}), {t.input(0)});
 }
 
-/// Local response normalisation divides by a sum over neighbouring channels.
-void localResponseNorm(Translation& t, std::string_view) {
-    t.result(OpKind::Norm, normOf("lp", {t.axis(1, t.rank(0))}), {t.input(0)});
-}
-
 void meanVarianceNorm(Translation& t, std::string_view) {
     const Ints axes = t.axes(t.integers("axes").value_or(Ints{0, 2, 3}), t.rank(0));
     t.result(OpKind::Norm, normOf("layer", axes), {t.input(0)});
@@ -159,7 +154,6 @@ std::vector<Rule> normRules() {
         {"GroupNormalization", groupNorm},
         {"GroupNorm", groupNorm},
         {"LpNormalization", lpNorm},
-        {"LRN", localResponseNorm},
         {"MeanVarianceNormalization", meanVarianceNorm},
         {"SoftmaxCrossEntropyLoss", crossEntropy},
         {"SoftmaxCrossEntropyLossInternal", crossEntropy},

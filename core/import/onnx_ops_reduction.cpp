@@ -44,13 +44,14 @@ void topK(Translation& t, std::string_view) {
     t.result(OpKind::TopK, {{"axis", axis}, {"k", *k}}, {t.input(0)});
 }
 
-void cumulative(Translation& t, std::string_view) {
+void cumulative(Translation& t, std::string_view function) {
     std::optional<std::int64_t> axis = t.scalar(1);
     if (!axis && t.rank(0) == 1) axis = 0;
     if (!axis) return t.opaque({t.spec(0)});
     Attributes attributes{{"axis", t.axis(*axis, t.rank(0))}};
     for (const std::string_view name : {"exclusive", "reverse"})
         if (t.integer(name, 0) != 0) attributes.set(std::string(name), std::int64_t{1});
+    if (!function.empty()) attributes.set("function", std::string(function));
     t.result(OpKind::CumSum, std::move(attributes), {t.input(0)});
 }
 
@@ -72,7 +73,7 @@ std::vector<Rule> reductionRules() {
         {"ArgMin", argReduce, "argmin"},
         {"TopK", topK},
         {"CumSum", cumulative},
-        {"CumProd", cumulative},
+        {"CumProd", cumulative, "prod"},
     };
 }
 

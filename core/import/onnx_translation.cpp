@@ -19,9 +19,10 @@ constexpr std::int64_t kNewestOpset = 28;
 const Rule* findRule(std::string_view domain, std::string_view type) {
     static const std::unordered_map<std::string, Rule> table = [] {
         std::unordered_map<std::string, Rule> rules;
-        for (auto family : {elementwiseRules, contractionRules, convolutionRules, normRules,
-                            movementRules, reductionRules, constantRules, attentionRules,
-                            shapeOnlyRules, trainingRules, controlRules})
+        for (auto family :
+             {elementwiseRules, contractionRules, convolutionRules, normRules, movementRules,
+              reductionRules, constantRules, attentionRules, shapeOnlyRules, trainingRules,
+              controlRules, indexingRules, imageRules, recurrentRules, expertRules})
             for (const Rule& rule : family()) rules.emplace(rule.type, rule);
         return rules;
     }();
@@ -254,17 +255,37 @@ void Translation::computed(TensorSpec spec, std::optional<KnownInts> value) {
 }
 
 void Translation::source(TensorSpec spec, std::optional<KnownInts> ints,
-                         std::optional<std::vector<double>> floats, bool trainable) {
+                         std::optional<std::vector<double>> floats, bool trainable,
+                         std::optional<Attributes> made) {
     const auto role = m_scope.roles.find(m_node.outputs.empty() ? "" : m_node.outputs[0]);
     const bool fixed = role != m_scope.roles.end() && role->second == Role::Fixed;
     const bool several = !spec.shape.empty() && elementsOf(spec.shape) > 1;
     const bool trained =
         trainable && several && isFloat(spec.dtype) && !fixed && !m_builder.import().isTraining();
+    const bool generated = !trainable && made && !ints;
+    if (generated) {
+        made->set("shape", spec.shape);
+        made->set("to", std::string(nameOf(spec.dtype)));
+    }
+    const OpKind kind = trained     ? OpKind::Parameter
+                        : generated ? OpKind::Generate
+                                    : OpKind::Constant;
     const TensorId tensor =
-        resultAs(trained ? OpKind::Parameter : OpKind::Constant, {}, {}, {std::move(spec)});
+        resultAs(kind, generated ? std::move(*made) : Attributes{}, {}, {std::move(spec)});
     if (trained) return;
     if (ints) m_builder.known().setInts(tensor, std::move(*ints));
     if (floats) m_builder.known().setFloats(tensor, std::move(*floats));
+}
+
+TensorId Translation::number(double value, DType dtype) {
+    const TensorId tensor = step(OpKind::Generate,
+                                 {{"function", std::string("constant")},
+                                  {"shape", Shape{}},
+                                  {"to", std::string(nameOf(dtype))},
+                                  {"value", value}},
+                                 {});
+    m_builder.known().set(tensor, {value});
+    return tensor;
 }
 
 void Translation::alsoReads(std::span<const TensorId> tensors) {

@@ -89,8 +89,12 @@ public:
     /// An integer result that is computed here and now, without a warning if its value is known.
     void computed(TensorSpec spec, std::optional<KnownInts> value);
     /// A result without operands: a Parameter if it may be trained, else a Constant.
+    /// @param made attributes of a Generate: what it becomes when its integers are not known
     void source(TensorSpec spec, std::optional<KnownInts> ints,
-                std::optional<std::vector<double>> floats, bool trainable);
+                std::optional<std::vector<double>> floats, bool trainable,
+                std::optional<Attributes> made = {});
+    /// One number, made in place.
+    TensorId number(double value, DType dtype);
     /// Operands beyond those of the node: what a body reads from around it.
     void alsoReads(std::span<const TensorId> tensors);
 
@@ -128,6 +132,10 @@ std::vector<Rule> movementRules();
 std::vector<Rule> reductionRules();
 std::vector<Rule> constantRules();
 std::vector<Rule> attentionRules();
+std::vector<Rule> indexingRules();
+std::vector<Rule> imageRules();
+std::vector<Rule> recurrentRules();
+std::vector<Rule> expertRules();
 std::vector<Rule> shapeOnlyRules();
 std::vector<Rule> trainingRules();
 std::vector<Rule> controlRules();
