@@ -84,6 +84,19 @@ Array madeUp(const Graph& graph, OpId id, std::int64_t bound, std::uint64_t seed
     return array;
 }
 
+/// What every index of a gather or scatter by elements or vectors stays below.
+std::int64_t entriesIndexed(const OpView& view) {
+    const Shape &data = view.inputs[0].shape, &indices = view.inputs[1].shape;
+    const Attributes& a = view.op.attributes;
+    const std::string mode = a.text("mode", "elements");
+    if (view.op.kind == OpKind::GatherND || (view.op.kind == OpKind::Scatter && mode == "nd")) {
+        const auto first = data.begin() + a.integer("batch_dims", 0);
+        return *std::min_element(first, first + indices.back());
+    }
+    const auto axis = static_cast<std::size_t>(a.integer("axis", 0));
+    return mode == "cache" ? data[axis] - view.inputs[2].shape[axis] + 1 : data[axis];
+}
+
 } // namespace
 
 double uniformAt(std::uint64_t seed, std::uint64_t index) noexcept {
@@ -100,6 +113,18 @@ std::int64_t rowsChosenBy(const OpView& view, std::size_t port) {
                    : 0;
     case OpKind::CrossEntropy:
         return port == 1 ? view.inputs[0].shape.back() : 0;
+    case OpKind::GatherElements:
+    case OpKind::GatherND:
+    case OpKind::Scatter:
+        return port == 1 ? entriesIndexed(view) : 0;
+    case OpKind::OneHot:
+        return port == 0 ? view.op.attributes.integer("depth", 0) : 0;
+    case OpKind::ReverseSequence: {
+        const auto time = static_cast<std::size_t>(view.op.attributes.integer("time_axis", 0));
+        return port == 1 ? view.inputs[0].shape[time] + 1 : 0;
+    }
+    case OpKind::Recurrent:
+        return port == 4 ? view.inputs[0].shape[0] + 1 : 0;
     default:
         return 0;
     }
@@ -110,7 +135,7 @@ Feeds makeFeeds(const Graph& graph, std::uint64_t seed) {
     const std::vector<std::int64_t> bounds = indexBounds(graph);
     for (OpId id = 0; id < graph.ops().size(); ++id) {
         const Op& op = graph.op(id);
-        if (!op.inputs.empty() || op.outputs.size() != 1) continue;
+        if (!op.inputs.empty() || op.outputs.size() != 1 || op.kind == OpKind::Generate) continue;
         const Tensor& tensor = graph.tensor(op.outputs.front());
         Array known = Array::zeros(tensor.spec, tensor.spec.shape);
         if (tensor.value && known.integral) {
