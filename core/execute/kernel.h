@@ -13,12 +13,12 @@
 // - What lies behind a cut Internal factor, or a Reduction with statistics, is exchanged by
 //   allReduce(), in the order and with the sizes that the rule's statistics state.
 // - Where a Reduction factor is cut, the results are partial; an operand that is added once (a
-// bias)
-//   is added only where leads() is true. The backward kernel gets the whole gradient of the result
-//   and does not look at leads().
+//   bias) is added only where leads() is true. The backward kernel gets the whole gradient of the
+//   result and does not look at leads().
+// - A forward kernel may give more arrays than the op has results: what it keeps for the backward
+//   kernel (statistics, a log-sum-exp), which gets them again behind the results.
 // - Backward kernels return one gradient per operand, in the operand's local shape; partial over
-// the
-//   axes that cut a factor the operand lacks. Arrays that are empty() stand for "none".
+//   the axes that cut a factor the operand lacks. Arrays that are empty() stand for "none".
 #pragma once
 
 #include "core/execute/array.h"
@@ -60,7 +60,7 @@ using Arrays = std::vector<Array>;
 using Operands = std::span<const Array* const>; ///< nullptr stands for an absent optional operand
 
 using ForwardKernel = Arrays (*)(const KernelContext&, Operands operands);
-/// @param results    what the forward kernel gave
+/// @param results    what the forward kernel gave on this rank: partial where a Reduction is cut
 /// @param gradients  of the results, empty() where none flows
 /// @return gradients of the operands, empty() where none flows
 using BackwardKernel = Arrays (*)(const KernelContext&, Operands operands,

@@ -184,14 +184,17 @@ FactorRule globalPoolRule(const OpView& view) {
     const Shape& x = view.inputs[0].shape;
     rule.operands[0][0] = rule.results[0][0] = {rule.addFactor("b", x[0])};
     rule.operands[0][1] = rule.results[0][1] = {rule.addFactor("c", x[1])};
-    const bool max = view.op.attributes.text("mode", "average") == "max";
+    const std::string mode = view.op.attributes.text("mode", "average");
+    const bool inside = mode != "average"; // more than a sum of parts
     for (std::size_t d = 2; d < x.size(); ++d) {
         const int f = rule.addFactor(fmt::format("x{}", d - 2), x[d],
-                                     max ? FactorKind::Internal : FactorKind::Reduction);
-        rule.factors[static_cast<std::size_t>(f)].exchanges = max;
+                                     inside ? FactorKind::Internal : FactorKind::Reduction);
+        rule.factors[static_cast<std::size_t>(f)].exchanges = inside;
         rule.operands[0][d] = {f};
     }
-    if (max) extremumStatistics(rule, view);
+    if (mode == "max") extremumStatistics(rule, view);
+    if (mode == "lp") // the sum of powers, before its root
+        rule.forwardStatistics = {{ReduceOp::Sum, 4 * elementsOf(view.outputs[0].shape)}};
     return rule;
 }
 

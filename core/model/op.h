@@ -23,21 +23,28 @@ enum class OpKind : std::uint8_t {
                ///< broadcast
     Einsum,    ///< [equation: "bij,bjk->bik", no ellipsis]
     Attention, ///< q[b,s,H,d] k[b,t,K,d] v[b,t,K,e] (+mask) -> [b,s,H,e]; [causal: 0/1]; H =
-               ///< K*groups, K major
-    Rotary,    ///< x[b,s,H,d] -> same; [tables are computed in place]
+               ///< K*groups, K major; a mask is added to the scores, or a bool one hides what is 0;
+               ///< key j is seen by query i where j <= i + past (0); scale (1/sqrt(d))
+    Rotary,    ///< x[b,s,H,d] -> same, tables are computed in place; [base (10000), width: how much
+               ///< of d is turned (all), interleaved: pairs are neighbours, not halves; past]
     Conv, ///< x[b,C,spatial..] w[O,C/g,k..] (+bias[O]); [strides, pads(begin..,end..), dilations,
           ///< group]
     ConvTranspose, ///< x[b,C,spatial..] w[C,O/g,k..] (+bias[O]); [strides, pads, dilations, group,
                    ///< output_padding]
     Pool, ///< x[b,C,spatial..]; [mode: "max"|"average"|"lp", kernel, strides, pads, dilations,
-          ///< ceil_mode]
-    GlobalPool,  ///< x[b,C,spatial..] -> [b,C,1..]; [mode]
+          ///< ceil_mode, count_include_pad (average), p (lp: 2)]; with a second result the index of
+          ///< each maximum in the whole of x
+    GlobalPool,  ///< x[b,C,spatial..] -> [b,C,1..]; [mode, p]
     Elementwise, ///< any arity with multidirectional broadcasting; [function: "add", "gelu",
-                 ///< "where", "cast", …; to: dtype name, for cast]
-    Dropout,     ///< x -> x (and mask); [ratio]
+                 ///< "where", "cast", …; to: dtype name, for cast; the functions and the attributes
+                 ///< they read are the table of core/execute/scalar_functions.cpp]
+    Dropout,     ///< x -> x (and mask); [ratio, seed, training (1): else nothing is dropped]
     Softmax,     ///< [axes: dims normalised together; function: "softmax"|"logsoftmax"|"hardmax"]
     Norm,        ///< x, scale?, bias?, (mean?, variance?) -> x; [mode:
-                 ///< "layer"|"rms"|"batch"|"group"|"instance"|"lp"; axes (layer, rms, lp); groups]
+                 ///< "layer"|"rms"|"batch"|"group"|"instance"|"lp"; axes (layer, rms, lp); groups;
+                 ///< epsilon (1e-5); p (lp: 2); batch: training (0), momentum of the running ones];
+                 ///< further results: layer mean and 1/deviation, rms 1/deviation, of each row;
+                 ///< batch in training the running mean and variance
     Gather,      ///< table, indices -> table with dim `axis` replaced by the indices' dims; [axis]
     Transpose,   ///< [perm]
     Reshape,     ///< also Flatten, Squeeze, Unsqueeze; [shape: the full result shape]
@@ -45,12 +52,13 @@ enum class OpKind : std::uint8_t {
     Concat,      ///< [axis]
     Split,       ///< [axis, sizes]
     Slice,       ///< [starts, ends, axes, steps], all as long as axes
-    Pad,         ///< [pads: begin.., end..]
+    Pad,         ///< x, value? -> x; [pads: begin.., end..; mode: "constant" (value)|"edge"|
+                 ///< "reflect"|"wrap"]
     Reduce,      ///< [function:
             ///< "sum"|"mean"|"max"|"min"|"prod"|"l1"|"l2"|"sumsquare"|"logsumexp"|"logsum", axes,
             ///< keepdims]
-    ArgReduce,      ///< [function: "argmax"|"argmin", axis, keepdims]
-    TopK,           ///< x -> values, indices; [axis, k]
+    ArgReduce,      ///< [function: "argmax"|"argmin", axis, keepdims, select_last]
+    TopK,           ///< x -> values, indices; [axis, k, largest (1)]
     CumSum,         ///< running sums; [axis, function: "sum"|"prod", exclusive, reverse: 0/1]
     Tile,           ///< [repeats]
     GatherElements, ///< data, indices of the same rank -> like indices; [axis]
