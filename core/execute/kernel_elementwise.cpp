@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise functions over operands that broadcast, and what depends on an element's place alone:
 // random numbers and dropout.
+#include "core/execute/feeds.h"
 #include "core/execute/kernel_parts.h"
 #include "core/execute/kernel_support.h"
 #include "core/execute/scalar_functions.h"
@@ -18,16 +19,6 @@ std::vector<std::uint64_t> wholeIndices(const KernelContext& context, std::size_
     for (StridedWalk at(local, {strides}); !at.done(); at.next())
         indices.push_back(static_cast<std::uint64_t>(first) + at[0]);
     return indices;
-}
-
-double uniformAt(std::int64_t seed, std::uint64_t index) {
-    // SplitMix64 (Steele, Lea & Flood 2014): a counter through a mixing function.
-    std::uint64_t x = static_cast<std::uint64_t>(seed) * 0xd1342543de82ef95u + index;
-    x = (x + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    x ^= x >> 31;
-    return static_cast<double>(x >> 11) / 9007199254740992.0; // 2^53
 }
 
 namespace {
@@ -84,7 +75,7 @@ std::vector<Numbers> numbersOf(const Applied& a, Operands operands) {
 
 /// Noise in [0, 1) that depends on the element's index alone.
 Arrays randomForward(const KernelContext& context) {
-    const std::int64_t seed = context.op().attributes.integer("seed", 0);
+    const auto seed = static_cast<std::uint64_t>(context.op().attributes.integer("seed", 0));
     Numbers result;
     for (const std::uint64_t index : wholeIndices(context, 0))
         result.push_back(uniformAt(seed, index));
@@ -141,7 +132,7 @@ Numbers dropoutFactors(const KernelContext& context) {
     const Attributes& attributes = context.op().attributes;
     const double ratio =
         attributes.integer("training", 1) != 0 ? attributes.number("ratio", 0.5) : 0;
-    const std::int64_t seed = attributes.integer("seed", 0);
+    const auto seed = static_cast<std::uint64_t>(attributes.integer("seed", 0));
     Numbers factors;
     for (const std::uint64_t index : wholeIndices(context, 0))
         factors.push_back(ratio > 0 && uniformAt(seed, index) < ratio ? 0 : 1 / (1 - ratio));

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace shardlens {
 
@@ -35,6 +36,7 @@ public:
         for (TensorId t = 0; t < tensors; ++t)
             m_step.gradientSides[t] = gradientSide(producedAs(t).layout);
         m_operands.resize(m_graph.ops().size());
+        m_kept.resize(m_graph.ops().size());
     }
 
     RankStep run() {
@@ -185,6 +187,7 @@ private:
             Arrays results = inContext(id, Phase::Forward, [&](const KernelContext& context) {
                 return executableKernel(m_graph, id).forward(context, pointers(id));
             });
+            m_kept[id] = keptBehind(results, op.outputs.size());
             for (std::size_t r = 0; r < op.outputs.size(); ++r)
                 m_step.local.values[op.outputs[r]] = std::move(results[r]);
         }
@@ -269,6 +272,7 @@ private:
             gradients.push_back(m_step.local.gradients[out]);
             any = any || !gradients.back().empty();
         }
+        std::ranges::move(m_kept[id], std::back_inserter(results));
         const Kernel& kernel = executableKernel(m_graph, id);
         Arrays back(op.inputs.size());
         if (any && kernel.backward)
@@ -352,6 +356,7 @@ private:
     RankStep m_step;
     std::vector<Array> m_handover, m_handoverGradient; ///< by tensor
     std::vector<std::vector<Array>> m_operands;        ///< by op: as its kernel reads them
+    std::vector<Arrays> m_kept; ///< by op: what its forward kernel keeps for the backward one
 };
 
 } // namespace

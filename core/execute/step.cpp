@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace shardlens {
 
@@ -49,6 +51,7 @@ public:
           m_needs(training ? needsGradient(graph) : std::vector<bool>(graph.tensors().size())) {
         m_step.values.resize(graph.tensors().size());
         m_step.gradients.resize(graph.tensors().size());
+        m_kept.resize(graph.ops().size());
     }
 
     StepValues run(bool training) {
@@ -79,6 +82,7 @@ private:
         const FactorRule rule = factorRule(view);
         Arrays results =
             executableKernel(m_graph, id).forward(KernelContext(view, rule), operandsOf(op));
+        m_kept[id] = keptBehind(results, op.outputs.size());
         for (std::size_t r = 0; r < op.outputs.size(); ++r)
             m_step.values[op.outputs[r]] = std::move(results[r]);
     }
@@ -103,6 +107,7 @@ private:
         }
         const Kernel& kernel = executableKernel(m_graph, id);
         if (!any || !kernel.backward) return;
+        std::ranges::move(m_kept[id], std::back_inserter(results));
         const OpView view = viewOf(m_graph, id);
         const FactorRule rule = factorRule(view);
         Arrays back =
@@ -123,9 +128,17 @@ private:
     const Feeds& m_feeds;
     std::vector<bool> m_needs;
     StepValues m_step;
+    std::vector<Arrays> m_kept; ///< by op
 };
 
 } // namespace
+
+Arrays keptBehind(Arrays& results, std::size_t count) {
+    const auto first = results.begin() + static_cast<std::ptrdiff_t>(count);
+    Arrays kept(std::make_move_iterator(first), std::make_move_iterator(results.end()));
+    results.erase(first, results.end());
+    return kept;
+}
 
 const Kernel& executableKernel(const Graph& graph, OpId id) {
     static const Kernel opaque{OpKind::Opaque, opaqueForward, opaqueBackward};

@@ -26,6 +26,9 @@ Array seedGradient(const Graph& graph, std::size_t output);
 /// The kernel of an op. What is opaque has a stand-in, a fixed linear map of its operands.
 const Kernel& executableKernel(const Graph& graph, OpId id);
 
+/// Takes what a forward kernel keeps for its backward kernel from behind the op's `count` results.
+Arrays keptBehind(Arrays& results, std::size_t count);
+
 /// One step of Adam from zero moments (Kingma and Ba, 2015), elementwise: p -= rate * m / (sqrt(v)
 /// + epsilon) with bias-corrected m = g, v = g * g. @pre equal sizes
 void adamStep(Array& parameter, const Array& gradient);

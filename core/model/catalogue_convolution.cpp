@@ -194,7 +194,7 @@ FactorRule globalPoolRule(const OpView& view) {
     }
     if (mode == "max") extremumStatistics(rule, view);
     if (mode == "lp") // the sum of powers, before its root
-        rule.forwardStatistics = {{ReduceOp::Sum, 4 * elementsOf(view.outputs[0].shape)}};
+        rule.forwardStatistics = {{ReduceOp::Sum, elementsOf(view.outputs[0].shape)}};
     return rule;
 }
 
