@@ -6,6 +6,7 @@
 #include "core/import/gunzip.h"
 #include "core/import/hf_config.h"
 #include "core/import/mapped_file.h"
+#include "core/import/mlir_import.h"
 #include "core/import/onnx_import.h"
 #include "core/import/safetensors.h"
 #include "core/import/text.h"
@@ -54,10 +55,17 @@ Graph readSafetensors(const Source& source, const ImportOptions& options) {
     return importSafetensors(source.path, options);
 }
 
+Graph readMlir(const Source& source, const ImportOptions& options) {
+    Graph graph = importMlir(source.text(), source.where, options);
+    if (graph.name.empty()) graph.name = cleaned(source.path.stem().string());
+    return graph;
+}
+
 constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::HfConfig, readHfConfig},
     {FileKind::Onnx, readOnnx},
     {FileKind::Safetensors, readSafetensors},
+    {FileKind::MlirText, readMlir},
 };
 
 Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path& path, bool zipped,

@@ -45,8 +45,7 @@ constexpr std::array kMagics{
     Magic{0, "GGUF", "GGUF", kLater},
     Magic{
         0, "ML\xEFR", "MLIR bytecode",
-        "write it as text (stablehlo-translate --deserialize, or as_text() in JAX); MLIR text will "
-        "be readable by a later version"},
+        "write it as text (stablehlo-translate --deserialize, or as_text() in JAX) and open that"},
     Magic{4, "TFL3", "TensorFlow Lite",
           "convert it to ONNX with tf2onnx (python -m tf2onnx.convert --tflite) and open that"},
     Magic{4, "ORTM", "ONNX Runtime's own format", "open the .onnx file it was made from"},
@@ -136,7 +135,7 @@ std::optional<Recognised> byText(std::string_view head) {
     if (text.starts_with("HloModule")) return unsupported("HLO text", kLater);
     for (const std::string_view start : {"module {", "module @", "module attributes", "func.func",
                                          "#loc", "#map", "\"builtin.module\""})
-        if (text.starts_with(start)) return unsupported("MLIR text", kLater);
+        if (text.starts_with(start)) return Recognised{FileKind::MlirText, "MLIR text", {}};
     if (contains(head, "class GraphModule(torch.nn.Module)") ||
         contains(head, "class Repro(torch.nn.Module)") ||
         (contains(head, "def forward(self") &&
