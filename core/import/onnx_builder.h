@@ -71,6 +71,7 @@ struct Binding {
 struct Scope {
     Scope* parent = nullptr; ///< the graph around it, whose names it may read
     bool closed = false;     ///< a function: sees its own names only
+    bool repeated = false;   ///< a loop's round, or inside one: its constants are not trained
     std::unordered_map<std::string_view, Binding> names;
     std::unordered_map<std::string_view, const ValueInfo*> declared;
     RoleMap roles;
@@ -111,9 +112,11 @@ public:
     void run(Scope& scope, const std::vector<Node>& nodes);
     void inlineFunction(Scope& scope, const Node& node, std::size_t index,
                         const Function& function);
-    /// Runs a branch in place. @return its results
-    std::vector<TensorId> inlineBranch(Scope& scope, const Node& node, std::size_t index,
+    /// Runs a branch in place, its names under `prefix`. @return its results
+    std::vector<TensorId> inlineBranch(Scope& scope, const std::string& prefix,
                                        const GraphData& branch);
+    /// Likewise, in a scope that has been entered.
+    std::vector<TensorId> inlineBody(Scope& scope, const GraphData& body);
 
     // --- ops ---------------------------------------------------------------------------------
     /// A value a body is given from outside: its own input, of unknown content.

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions, branches and loops. Functions are inlined, and a branch whose condition is known; what
-// decides at run time becomes one opaque op whose result shapes come from running its bodies on the
-// side. Everything a body reads from around it is an operand of that op, its weights included.
+// Functions, branches and loops. Functions are inlined, and branches: both of them, with a choice
+// between their results, if the condition is not known. Loops whose count is known are written out
+// round by round if that is not too long, so that folding finds the rounds; others become one
+// opaque op whose result shapes come from running the body on the side. Everything a body reads
+// from around it is an operand of that op, its weights included.
 #include "core/error.h"
+#include "core/import/onnx_rounds.h"
 #include "core/import/onnx_translation.h"
 #include "core/import/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace shardlens::onnx {
 
@@ -18,6 +22,7 @@ void Builder::inlineFunction(Scope& scope, const Node& node, std::size_t index,
                              const Function& function) {
     Scope inner;
     inner.closed = true;
+    inner.repeated = scope.repeated;
     inner.depth = scope.depth + 1;
     inner.prefix = innerPrefix(scope, node, index);
     inner.opsets = function.opsets.empty() ? scope.opsets : function.opsets;
@@ -60,17 +65,22 @@ void Builder::inlineFunction(Scope& scope, const Node& node, std::size_t index,
     }
 }
 
-std::vector<TensorId> Builder::inlineBranch(Scope& scope, const Node& node, std::size_t index,
+std::vector<TensorId> Builder::inlineBranch(Scope& scope, const std::string& prefix,
                                             const GraphData& branch) {
     Scope inner;
     inner.parent = &scope;
+    inner.repeated = scope.repeated;
     inner.depth = scope.depth + 1;
-    inner.prefix = innerPrefix(scope, node, index);
+    inner.prefix = prefix;
     inner.opsets = scope.opsets;
     enter(inner, branch);
-    run(inner, branch.nodes);
+    return inlineBody(inner, branch);
+}
+
+std::vector<TensorId> Builder::inlineBody(Scope& scope, const GraphData& body) {
+    run(scope, body.nodes);
     std::vector<TensorId> results;
-    for (const ValueInfo& output : branch.outputs) results.push_back(read(inner, output.name));
+    for (const ValueInfo& output : body.outputs) results.push_back(read(scope, output.name));
     return results;
 }
 
@@ -142,26 +152,47 @@ const GraphData& bodyOf(const Translation& t, std::string_view name) {
     return *body;
 }
 
+// --- branches -----------------------------------------------------------------------------------
+
+std::vector<TensorId> branchResults(Translation& t, const GraphData& graph, const char* name) {
+    auto results = t.builder().inlineBranch(
+        t.scope(), innerPrefix(t.scope(), t.node(), t.index()) + name, graph);
+    t.require(results.size() >= t.outputCount(), "a branch has fewer results than the node");
+    for (std::size_t i = 0; i < t.outputCount(); ++i)
+        t.require(!t.wants(i) || results[i] != kNoTensor, "a result of a branch is absent");
+    return results;
+}
+
+/// What decides at run time: both branches are computed and the condition chooses, so that operands
+/// and results are laid out alike in both. Results whose shapes differ are opaque.
+void bothBranches(Translation& t, const GraphData& yes, const GraphData& no) {
+    t.require(t.dtype(0) == DType::Unknown || elementsOf(t.shape(0)) == 1,
+              "the condition must be one value");
+    const auto first = branchResults(t, yes, "then/"), second = branchResults(t, no, "else/");
+    TensorId condition = t.input(0);
+    if (!t.shape(0).empty()) condition = t.reshaped(condition, {});
+    for (std::size_t i = 0; i < t.outputCount(); ++i) {
+        if (!t.wants(i)) continue;
+        const TensorSpec spec = t.specOf(first[i]);
+        if (first[i] == second[i]) {
+            t.alias(first[i], i);
+        } else if (spec.dtype != DType::Unknown && spec == t.specOf(second[i])) {
+            t.result(OpKind::Elementwise, {{"function", std::string("where")}},
+                     {condition, first[i], second[i]}, DType::Unknown, i);
+        } else {
+            t.alsoReads(std::array{first[i], second[i]});
+            t.opaqueOutput(i);
+        }
+    }
+}
+
 void branch(Translation& t, std::string_view) {
     const GraphData &yes = bodyOf(t, "then_branch"), &no = bodyOf(t, "else_branch");
-    if (const auto condition = t.scalar(0)) {
-        const GraphData& taken = *condition != 0 ? yes : no;
-        const auto results = t.builder().inlineBranch(t.scope(), t.node(), t.index(), taken);
-        t.require(results.size() >= t.outputCount(), "a branch has fewer results than the node");
-        for (std::size_t i = 0; i < t.outputCount(); ++i) {
-            if (!t.wants(i)) continue;
-            t.require(results[i] != kNoTensor, "a result of a branch is absent");
-            t.alias(results[i], i);
-        }
-        return;
-    }
-    Body first(t, yes), second(t, no);
-    first.run();
-    second.run();
-    Specs specs(t.outputCount());
-    for (std::size_t i = 0; i < specs.size(); ++i)
-        if (first.result(i) == second.result(i)) specs[i] = first.result(i);
-    t.opaque(std::move(specs));
+    const auto condition = t.scalar(0);
+    if (!condition) return bothBranches(t, yes, no);
+    const auto results = branchResults(t, *condition != 0 ? yes : no, "");
+    for (std::size_t i = 0; i < t.outputCount(); ++i)
+        if (t.wants(i)) t.alias(results[i], i);
 }
 
 /// A carried value keeps its shape from one round to the next, or its shape is not known.
@@ -183,6 +214,7 @@ std::optional<TensorSpec> stacked(std::optional<TensorSpec> each, std::optional<
 /// Trip count, condition, carried values -> carried values, stacked results.
 void loop(Translation& t, std::string_view) {
     const GraphData& graph = bodyOf(t, "body");
+    if (unrolledLoop(t, graph)) return;
     const std::size_t carriedCount = t.inputCount() < 2 ? 0 : t.inputCount() - 2;
     std::vector<TensorSpec> before;
     for (std::size_t i = 0; i < carriedCount; ++i) before.push_back(t.spec(i + 2));
@@ -200,10 +232,6 @@ void loop(Translation& t, std::string_view) {
     t.opaque(std::move(specs));
 }
 
-std::int64_t entry(const std::optional<Translation::Ints>& values, std::size_t i) {
-    return values && i < values->size() ? (*values)[i] : 0;
-}
-
 /// Carried values, then scanned ones -> carried values, stacked results. Opset 8 has a batch
 /// dimension and lengths before all that, and was soon given up.
 void scan(Translation& t, std::string_view) {
@@ -213,6 +241,7 @@ void scan(Translation& t, std::string_view) {
     t.require(scanned > 0 && scanned <= static_cast<std::int64_t>(t.inputCount()),
               "num_scan_inputs does not fit the operands");
     const std::size_t states = t.inputCount() - static_cast<std::size_t>(scanned);
+    if (unrolledScan(t, graph, states)) return;
     const auto inAxes = t.integers("scan_input_axes"), outAxes = t.integers("scan_output_axes");
     std::vector<TensorSpec> before;
     for (std::size_t i = 0; i < t.inputCount(); ++i) before.push_back(t.spec(i));

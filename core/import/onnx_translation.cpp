@@ -260,8 +260,8 @@ void Translation::source(TensorSpec spec, std::optional<KnownInts> ints,
     const auto role = m_scope.roles.find(m_node.outputs.empty() ? "" : m_node.outputs[0]);
     const bool fixed = role != m_scope.roles.end() && role->second == Role::Fixed;
     const bool several = !spec.shape.empty() && elementsOf(spec.shape) > 1;
-    const bool trained =
-        trainable && several && isFloat(spec.dtype) && !fixed && !m_builder.import().isTraining();
+    const bool trained = trainable && several && isFloat(spec.dtype) && !fixed &&
+                         !m_scope.repeated && !m_builder.import().isTraining();
     const bool generated = !trainable && made && !ints;
     if (generated) {
         made->set("shape", spec.shape);

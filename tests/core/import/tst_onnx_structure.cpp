@@ -4,6 +4,8 @@
 #include "core/model/canonical.h"
 #include "tests/core/import/onnx_writer.h"
 
+#include <fmt/format.h>
+
 #include <QtTest>
 
 #include <algorithm>
@@ -20,8 +22,9 @@ private slots:
     void intValues_data();
     void intValues();
     void knownBranchIsInlined();
-    void unknownBranchIsOpaque();
-    void loopStacksItsResults();
+    void unknownBranchIsAChoice();
+    void loopIsWrittenOut();
+    void otherLoopsAreOpaque();
     void scanFollowsItsAxes();
     void bodiesHoldParameters();
     void functionsAreInlined();
@@ -172,7 +175,7 @@ void TestOnnxStructure::knownBranchIsInlined() {
     }
 }
 
-void TestOnnxStructure::unknownBranchIsOpaque() {
+void TestOnnxStructure::unknownBranchIsAChoice() {
     for (const bool same : {true, false}) {
         GraphParts parts;
         parts.inputs = {value("x", kF32, {"4"}), value("c", kBool, {})};
@@ -180,30 +183,69 @@ void TestOnnxStructure::unknownBranchIsOpaque() {
         parts.outputs = {output("y")};
         const Graph graph = importBytes(onnxFile(parts));
         QCOMPARE(specText(graph, "y"), same ? QString("f32[4]") : QString("unknown[]"));
-        const Op& op = producerOf(graph, "y");
-        QCOMPARE(op.kind, OpKind::Opaque);
-        QCOMPARE(op.inputs.size(), std::size_t{2}); // the condition, and x which both branches read
+        const Op& op = producerOf(graph, "y"); // of the condition and both results
+        QCOMPARE(op.kind, same ? OpKind::Elementwise : OpKind::Opaque);
+        QCOMPARE(op.inputs.size(), std::size_t{3});
+        QCOMPARE(op.attributes.text("function"), std::string(same ? "where" : ""));
     }
 }
 
-void TestOnnxStructure::loopStacksItsResults() {
-    // Five rounds: carries c, and stacks the carried value's sum with x.
+namespace {
+
+/// Carries c, and stacks the carried value's sum with x.
+GraphParts loopBody() {
     GraphParts body;
     body.inputs = {output("i"), output("go"), value("c", kF32, {"4"})};
-    body.nodes = {node("Add", {"c", "x"}, {"next"}),
+    body.initializers = {tensor("w", kF32, {4, 4})};
+    body.nodes = {node("MatMul", {"c", "w"}, {"cw"}), node("Add", {"cw", "x"}, {"next"}, {}, "sum"),
                   node("Concat", {"c", "x"}, {"both"}, {intAttribute("axis", 0)}),
                   node("Identity", {"go"}, {"still"})};
     body.outputs = {output("still"), output("next"), output("both")};
+    return body;
+}
+
+} // namespace
+
+void TestOnnxStructure::loopIsWrittenOut() {
     GraphParts parts;
     parts.inputs = {value("x", kF32, {"4"}), value("c0", kF32, {"4"})};
     parts.initializers = {ints("m", {}, {5}), ints("t", {}, {1}, kBool)};
     parts.nodes = {node("Loop", {"m", "t", "c0"}, {"last", "stack"},
-                        {graphAttribute("body", body.message())})};
+                        {graphAttribute("body", loopBody().message())}, "loop")};
     parts.outputs = {output("last"), output("stack")};
     const Graph graph = importBytes(onnxFile(parts));
     QCOMPARE(specText(graph, "last"), QString("f32[4]"));
     QCOMPARE(specText(graph, "stack"), QString("f32[5,8]"));
-    QCOMPARE(producerOf(graph, "last").inputs.size(), std::size_t{4}); // x is read from outside
+    QCOMPARE(graph.parameterCount(), 16.0); // the body's weights are those of every round
+    for (int round = 0; round < 5; ++round)
+        QVERIFY(graph.findOp(fmt::format("loop/{}/sum", round)).has_value());
+    QVERIFY(!graph.findOp("loop/5/sum").has_value());
+    QVERIFY(!has(graph, OpKind::Opaque));
+}
+
+/// A count that only the data tell, or a condition that may end the loop: opaque.
+void TestOnnxStructure::otherLoopsAreOpaque() {
+    for (const bool counted : {true, false}) {
+        GraphParts body = loopBody();
+        if (counted) body.nodes.back() = node("Not", {"go"}, {"still"});
+        GraphParts parts;
+        parts.inputs = {value("x", kF32, {"4"}), value("c0", kF32, {"4"})};
+        parts.initializers = {ints("t", {}, {1}, kBool)};
+        if (counted)
+            parts.initializers.push_back(ints("m", {}, {5}));
+        else
+            parts.inputs.push_back(value("m", kI64, {}));
+        parts.nodes = {node("Loop", {"m", "t", "c0"}, {"last", "stack"},
+                            {graphAttribute("body", body.message())})};
+        parts.outputs = {output("last"), output("stack")};
+        const Graph graph = importBytes(onnxFile(parts));
+        QCOMPARE(specText(graph, "last"), QString("f32[4]"));
+        QCOMPARE(specText(graph, "stack"), counted ? QString("f32[5,8]") : QString("unknown[]"));
+        const Op& op = producerOf(graph, "last");
+        QCOMPARE(op.kind, OpKind::Opaque);
+        QCOMPARE(op.inputs.size(), std::size_t{5}); // x is read from outside, w is the body's
+        QCOMPARE(graph.parameterCount(), 16.0);
+    }
 }
 
 void TestOnnxStructure::scanFollowsItsAxes() {
@@ -223,6 +265,14 @@ void TestOnnxStructure::scanFollowsItsAxes() {
     const Graph graph = importBytes(onnxFile(parts));
     QCOMPARE(specText(graph, "end"), QString("f32[3]"));
     QCOMPARE(specText(graph, "stack"), QString("f32[3,2,9]"));
+    QVERIFY(!has(graph, OpKind::Opaque));
+    std::size_t splits = 0, rounds = 0;
+    for (const Op& op : graph.ops()) {
+        splits += op.kind == OpKind::Split ? 1 : 0;
+        rounds += op.kind == OpKind::Reduce ? 1 : 0;
+    }
+    QCOMPARE(splits, std::size_t{1});
+    QCOMPARE(rounds, std::size_t{9});
 }
 
 void TestOnnxStructure::bodiesHoldParameters() {
