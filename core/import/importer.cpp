@@ -3,6 +3,7 @@
 #include "core/import/importer.h"
 
 #include "core/error.h"
+#include "core/import/fx_text.h"
 #include "core/import/gunzip.h"
 #include "core/import/hf_config.h"
 #include "core/import/mapped_file.h"
@@ -61,11 +62,18 @@ Graph readMlir(const Source& source, const ImportOptions& options) {
     return graph;
 }
 
+Graph readFx(const Source& source, const ImportOptions& options) {
+    Graph graph = importFx(source.text(), source.where, options);
+    graph.name = cleaned(source.path.stem().string());
+    return graph;
+}
+
 constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::HfConfig, readHfConfig},
     {FileKind::Onnx, readOnnx},
     {FileKind::Safetensors, readSafetensors},
     {FileKind::MlirText, readMlir},
+    {FileKind::FxText, readFx},
 };
 
 Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path& path, bool zipped,

@@ -140,7 +140,7 @@ std::optional<Recognised> byText(std::string_view head) {
         contains(head, "class Repro(torch.nn.Module)") ||
         (contains(head, "def forward(self") &&
          (contains(head, "primals_1") || contains(head, "torch.ops."))))
-        return unsupported("FX graph text", kLater);
+        return Recognised{FileKind::FxText, "FX graph text", {}};
     if (text.starts_with("ir_version:") ||
         (text.starts_with("<") && contains(text.substr(0, 200), "ir_version")))
         return unsupported("ONNX written as text",
