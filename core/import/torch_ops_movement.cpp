@@ -377,39 +377,28 @@ void indexSelect(Translation& t, std::string_view) {
              {x, t.tensor(2, "index")});
 }
 
-/// Along one dimension the one entry that an index names, as sum over (index == position ? x : 0):
-/// exact, and each part of the dimension can be looked up where it lies. The index has size 1
-/// there.
-TensorId picked(Translation& t, TensorId x, std::int64_t axis, TensorId index) {
-    const Shape shape = t.shape(x);
-    Shape positions(shape.size() - asIndex(axis), 1);
-    positions[0] = shape[asIndex(axis)];
-    const TensorId iota = t.stepAs(OpKind::Constant, {{"function", std::string("arange")}}, {},
-                                   {t.typeOf(index), std::move(positions)});
-    const TensorId here = t.step(OpKind::Elementwise, {{"function", std::string("equal")}},
-                                 {index, iota}, DType::Bool);
-    const TensorId kept = t.step(OpKind::Elementwise, {{"function", std::string("where")}},
-                                 {here, x, t.constant(0, t.typeOf(x))}, t.typeOf(x));
-    return t.step(
-        OpKind::Reduce,
-        {{"function", std::string("sum")}, {"axes", Ints{axis}}, {"keepdims", std::int64_t{1}}},
-        {kept});
-}
-
 void gather(Translation& t, std::string_view) {
     const TensorId x = t.tensor(0, "self"), index = t.tensor(2, "index");
-    const std::int64_t axis = t.axis(t.integer(1, "dim", 0), t.rank(x));
-    Shape expected = t.shape(x);
-    t.require(!expected.empty(), "its operand has no dimension");
-    expected[asIndex(axis)] = 1;
-    t.require(t.shape(index) == expected, "it takes more than one entry a row");
-    t.alias(picked(t, x, axis, index));
+    t.require(t.rank(x) > 0, "its operand has no dimension");
+    t.result(OpKind::GatherElements, {{"axis", t.axis(t.integer(1, "dim", 0), t.rank(x))}},
+             {x, index});
 }
 
-bool isArange(Translation& t, TensorId x, std::int64_t size) {
+/// Along one dimension; updates are written over the entries, or added.
+void scatter(Translation& t, std::string_view reduction) {
+    const TensorId x = t.tensor(0, "self");
+    t.require(t.rank(x) > 0 && !t.has(4, "reduce"), "it reduces otherwise");
+    t.result(OpKind::Scatter,
+             {{"mode", std::string("elements")},
+              {"axis", t.axis(t.integer(1, "dim", 0), t.rank(x))},
+              {"reduction", std::string(reduction)}},
+             {x, t.tensor(2, "index"), t.tensor(3, "src")});
+}
+
+bool countsUp(Translation& t, TensorId x, std::int64_t size) {
     const Graph& graph = t.builder().graph();
     const Op& op = graph.op(graph.tensor(x).producer);
-    return op.kind == OpKind::Constant && op.attributes.text("function") == "arange" &&
+    return op.kind == OpKind::Generate && op.attributes.text("function") == "range" &&
            op.attributes.number("start", 0) == 0 && op.attributes.number("step", 1) == 1 &&
            graph.tensor(x).spec.shape == Shape{size};
 }
@@ -417,11 +406,13 @@ bool isArange(Translation& t, TensorId x, std::int64_t size) {
 /// x[rows, labels] with rows 0, 1, 2 …: one entry a row.
 void pickByRow(Translation& t, TensorId x, TensorId rows, TensorId labels) {
     const Shape shape = t.shape(x);
-    t.require(shape.size() == 2 && isArange(t, rows, shape[0]) &&
+    t.require(shape.size() == 2 && countsUp(t, rows, shape[0]) &&
                   t.shape(labels) == Shape{shape[0]},
               "it looks up by several indices");
     const TensorId column = t.reshaped(labels, {shape[0], 1});
-    reshape(t, picked(t, x, 1, column), {shape[0]});
+    const TensorId picked =
+        t.step(OpKind::GatherElements, {{"axis", std::int64_t{1}}}, {x, column});
+    reshape(t, picked, {shape[0]});
 }
 
 /// index.Tensor: one list of whole numbers is a look-up; masks have results of unknown size.
@@ -441,17 +432,12 @@ void index(Translation& t, std::string_view) {
     t.result(OpKind::Gather, {{"axis", indices[0].first}}, {x, indices[0].second});
 }
 
-/// Below or above a diagonal, with the mask as a constant.
-void triangle(Translation& t, std::string_view function) {
-    const TensorId x = t.tensor(0, "self");
-    const Shape shape = t.shape(x);
-    t.require(shape.size() >= 2, "its operand is no matrix");
-    const TensorId mask =
-        t.stepAs(OpKind::Constant,
-                 {{"function", std::string(function)}, {"diagonal", t.integer(1, "diagonal", 0)}},
-                 {}, {DType::Bool, Shape(shape.end() - 2, shape.end())});
-    t.result(OpKind::Elementwise, {{"function", std::string("where")}},
-             {mask, x, t.constant(0, t.typeOf(x))}, t.typeOf(x));
+/// What lies on the other side of a diagonal becomes 0.
+void triangle(Translation& t, std::string_view side) {
+    t.result(OpKind::Trilu,
+             {{"upper", std::int64_t{side == "upper" ? 1 : 0}},
+              {"diagonal", t.integer(1, "diagonal", 0)}},
+             {t.tensor(0, "self")});
 }
 
 // --- sizes and tuples
@@ -536,10 +522,12 @@ std::vector<Rule> movementRules() {
         {"embedding", embedding},
         {"index_select", indexSelect},
         {"gather", gather},
+        {"scatter", scatter, "none"},
+        {"scatter_add", scatter, "add"},
         {"index", index},
         {"_unsafe_index", index},
-        {"tril", triangle, "tril"},
-        {"triu", triangle, "triu"},
+        {"tril", triangle, "lower"},
+        {"triu", triangle, "upper"},
         {"sym_size", size},
         {"size", size},
         {"shape", size},

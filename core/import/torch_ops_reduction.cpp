@@ -305,22 +305,23 @@ void negativeLogLikelihood(Translation& t, std::string_view) {
     const std::int64_t mode = t.integer(3, "reduction", 1);
     t.require(t.rank(x) == 2 && t.rank(labels) == 1 && !t.has(2, "weight") && mode != 0,
               "it is weighted, or gives one number a row");
-    const Shape shape = t.shape(x);
-    const TensorId classes =
-        t.stepAs(OpKind::Constant, functionOf("arange"), {}, {t.typeOf(labels), {shape[1]}});
-    const TensorId here = t.step(OpKind::Elementwise, functionOf("equal"),
-                                 {t.reshaped(labels, {shape[0], 1}), classes}, DType::Bool);
-    const TensorId kept = t.step(OpKind::Elementwise, functionOf("where"),
-                                 {here, x, t.constant(0, t.typeOf(x))}, t.typeOf(x));
-    const TensorId total = reduced(t, "sum", kept, {0, 1}, false);
+    const std::int64_t rows = t.shape(x)[0];
     const TensorId counted = t.step(
         OpKind::Elementwise, functionOf("notequal"),
         {labels, t.constant(t.number(4, "ignore_index", -100), t.typeOf(labels))}, DType::Bool);
+    // An ignored label names no class: it must not be looked up.
+    const TensorId safe =
+        t.step(OpKind::Elementwise, functionOf("where"),
+               {counted, labels, t.constant(0, t.typeOf(labels))}, t.typeOf(labels));
+    const TensorId picked = t.step(OpKind::GatherElements, {{"axis", std::int64_t{1}}},
+                                   {x, t.reshaped(safe, {rows, 1})});
     const TensorId weights = t.step(
         OpKind::Elementwise,
         {{"function", std::string("cast")}, {"to", std::string(nameOf(t.typeOf(x)))}}, {counted});
+    const TensorId kept = elementwise(t, "mul", {t.reshaped(picked, {rows}), weights});
+    const TensorId loss = elementwise(t, "neg", {reduced(t, "sum", kept, {0}, false)});
+    if (mode != 1 && !t.wants(1)) return t.alias(loss);
     const TensorId count = reduced(t, "sum", weights, {0}, false);
-    const TensorId loss = elementwise(t, "neg", {total});
     t.alias(mode == 1 ? elementwise(t, "div", {loss, count}) : loss);
     if (t.wants(1)) t.alias(count, 1);
 }

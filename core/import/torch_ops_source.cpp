@@ -3,8 +3,6 @@
 // the module holds.
 #include "core/import/torch_translation.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace shardlens::torch {
@@ -13,28 +11,31 @@ namespace {
 
 using Ints = Translation::Ints;
 
-/// A constant as result 0, with its one number where it has but one.
-void constant(Translation& t, TensorSpec spec, std::string_view function,
-              std::optional<double> number) {
-    const bool single = elementsOf(spec.shape) == 1;
-    Attributes attributes{{"function", std::string(function)}};
-    if (number && !single) attributes.set("value", *number);
-    t.resultAs(OpKind::Constant, std::move(attributes), {}, std::move(spec));
-    Graph& graph = t.builder().graph();
-    const auto id = static_cast<OpId>(graph.ops().size() - 1);
-    if (number && single) graph.setKnownReals(graph.op(id).outputs[0], {*number});
+/// A tensor of one number as result 0; a tensor without dimensions is a constant.
+void filled(Translation& t, TensorSpec spec, double number) {
+    if (spec.shape.empty()) {
+        t.resultAs(OpKind::Constant, {}, {}, std::move(spec));
+        Graph& graph = t.builder().graph();
+        const auto id = static_cast<OpId>(graph.ops().size() - 1);
+        graph.setKnownReals(graph.op(id).outputs[0], {number});
+        return;
+    }
+    Attributes attributes{{"function", std::string("constant")},
+                          {"value", number},
+                          {"shape", spec.shape},
+                          {"to", std::string(nameOf(spec.dtype))}};
+    t.resultAs(OpKind::Generate, std::move(attributes), {}, std::move(spec));
 }
 
-std::optional<double> numberOf(std::string_view function) {
-    if (function == "zeros") return 0.0;
-    if (function == "ones") return 1.0;
-    return std::nullopt;
+/// empty is filled too: nothing reads it before it is written.
+double numberOf(std::string_view function) {
+    return function == "ones" ? 1 : 0;
 }
 
 /// zeros, ones, empty: the sizes come first.
 void sized(Translation& t, std::string_view function) {
-    constant(t, {t.dtype(1, "dtype").value_or(DType::F32), t.intsFrom(0, "size")}, "full",
-             numberOf(function));
+    filled(t, {t.dtype(1, "dtype").value_or(DType::F32), t.intsFrom(0, "size")},
+           numberOf(function));
 }
 
 void full(Translation& t, std::string_view) {
@@ -43,33 +44,35 @@ void full(Translation& t, std::string_view) {
                   : value.kind == Value::Kind::Boolean ? DType::Bool
                                                        : DType::F32;
     if (const auto stated = t.dtype(2, "dtype")) dtype = *stated;
-    constant(t, {dtype, t.ints(0, "size")}, "full", t.number(1, "fill_value", 0));
+    filled(t, {dtype, t.ints(0, "size")}, t.number(1, "fill_value", 0));
 }
 
 void like(Translation& t, std::string_view function) {
     const TensorId x = t.tensor(0, "self");
-    const bool filled = function == "full";
-    const std::optional<double> number =
-        filled ? std::optional(t.number(1, "fill_value|value", 0)) : numberOf(function);
-    constant(t, {t.dtype(filled ? 2 : 1, "dtype").value_or(t.typeOf(x)), t.shape(x)}, "full",
-             number);
+    const bool given = function == "full";
+    filled(t, {t.dtype(given ? 2 : 1, "dtype").value_or(t.typeOf(x)), t.shape(x)},
+           given ? t.number(1, "fill_value|value", 0) : numberOf(function));
 }
 
 /// x.new_zeros(sizes)
 void sizedLike(Translation& t, std::string_view function) {
     const TensorId x = t.tensor(0, "self");
-    const bool filled = function == "full";
-    const std::optional<double> number =
-        filled ? std::optional(t.number(2, "fill_value", 0)) : numberOf(function);
-    constant(t, {t.dtype(filled ? 3 : 2, "dtype").value_or(t.typeOf(x)), t.ints(1, "size")}, "full",
-             number);
+    const bool given = function == "full";
+    filled(t, {t.dtype(given ? 3 : 2, "dtype").value_or(t.typeOf(x)), t.ints(1, "size")},
+           given ? t.number(2, "fill_value", 0) : numberOf(function));
 }
 
 void scalar(Translation& t, std::string_view) {
     const Value& value = t.argument(0, "s");
     t.require(value.isNumber() || value.kind == Value::Kind::Boolean, "it is no number");
     const DType own = value.kind == Value::Kind::Real ? DType::F32 : DType::I64;
-    constant(t, {t.dtype(1, "dtype").value_or(own), {}}, "full", value.number());
+    filled(t, {t.dtype(1, "dtype").value_or(own), {}}, value.number());
+}
+
+void generate(Translation& t, Attributes attributes, TensorSpec spec) {
+    attributes.set("shape", spec.shape);
+    attributes.set("to", std::string(nameOf(spec.dtype)));
+    t.resultAs(OpKind::Generate, std::move(attributes), {}, std::move(spec));
 }
 
 /// Numbers from start to end, and how many there are.
@@ -85,35 +88,41 @@ void range(Translation& t, std::string_view) {
     t.require(count >= 0 && count < 9e15, "it has no end");
     const bool real = t.argument(0, "start").kind == Value::Kind::Real ||
                       t.argument(1, "end").kind == Value::Kind::Real;
-    Attributes attributes{{"function", std::string("arange")}, {"start", start}, {"step", step}};
-    t.resultAs(OpKind::Constant, std::move(attributes), {},
-               {t.dtype(99, "dtype").value_or(real ? DType::F32 : DType::I64),
-                {static_cast<std::int64_t>(count)}});
+    generate(t, {{"function", std::string("range")}, {"start", start}, {"step", step}},
+             {t.dtype(99, "dtype").value_or(real ? DType::F32 : DType::I64),
+              {static_cast<std::int64_t>(count)}});
 }
 
 /// prims.iota: length first.
 void iota(Translation& t, std::string_view) {
-    Attributes attributes{{"function", std::string("arange")},
-                          {"start", t.number(1, "start", 0)},
-                          {"step", t.number(2, "step", 1)}};
-    t.resultAs(OpKind::Constant, std::move(attributes), {},
-               {t.dtype(3, "dtype").value_or(DType::I64), {t.integer(0, "length", 0)}});
+    generate(t,
+             {{"function", std::string("range")},
+              {"start", t.number(1, "start", 0)},
+              {"step", t.number(2, "step", 1)}},
+             {t.dtype(3, "dtype").value_or(DType::I64), {t.integer(0, "length", 0)}});
 }
 
 void eye(Translation& t, std::string_view) {
     const std::int64_t n = t.integer(0, "n", 0);
-    t.resultAs(OpKind::Constant, {{"function", std::string("eye")}}, {},
-               {t.dtype(99, "dtype").value_or(DType::F32), {n, t.integer(1, "m", n)}});
+    generate(t, {{"function", std::string("eye")}, {"diagonal", std::int64_t{0}}},
+             {t.dtype(99, "dtype").value_or(DType::F32), {n, t.integer(1, "m", n)}});
 }
 
-/// Noise, cut like any elementwise result.
-void noise(Translation& t, std::string_view form) {
-    TensorId shaped = t.optionalTensor(0, "self");
-    if (form == "sized")
-        shaped = t.stepAs(OpKind::Constant, {{"function", std::string("full")}}, {},
-                          {t.dtype(99, "dtype").value_or(DType::F32), t.intsFrom(0, "size")});
-    t.require(shaped != kNoTensor, "it has no shape");
-    t.result(OpKind::Elementwise, {{"function", std::string("random")}}, {shaped});
+/// Noise, between 0 and 1 or with mean 0 and deviation 1.
+void noise(Translation& t, std::string_view function) {
+    Attributes attributes{{"function", std::string(function)}};
+    attributes.set(function == "normal" ? "mean" : "low", 0.0);
+    attributes.set(function == "normal" ? "scale" : "high", 1.0);
+    if (const TensorId x = t.optionalTensor(0, "self"); x != kNoTensor)
+        return generate(t, std::move(attributes),
+                        {t.dtype(1, "dtype").value_or(t.typeOf(x)), t.shape(x)});
+    generate(t, std::move(attributes),
+             {t.dtype(1, "dtype").value_or(DType::F32), t.intsFrom(0, "size")});
+}
+
+/// Each element 1 with the probability that the operand holds.
+void bernoulli(Translation& t, std::string_view) {
+    t.result(OpKind::Elementwise, {{"function", std::string("random")}}, {t.tensor(0, "self")});
 }
 
 /// self.NAME: what it is may be said here, or by the op that lifts it.
@@ -152,11 +161,11 @@ std::vector<Rule> sourceRules() {
         {"arange", range},
         {"iota", iota},
         {"eye", eye},
-        {"rand", noise, "sized"},
-        {"randn", noise, "sized"},
-        {"rand_like", noise, "like"},
-        {"randn_like", noise, "like"},
-        {"bernoulli", noise, "like"},
+        {"rand", noise, "uniform"},
+        {"randn", noise, "normal"},
+        {"rand_like", noise, "uniform"},
+        {"randn_like", noise, "normal"},
+        {"bernoulli", bernoulli},
         {"get_attr", attribute},
     };
 }

@@ -228,15 +228,6 @@ TensorId Translation::step(OpKind kind, Attributes attributes, std::vector<Tenso
     return m_builder.graph().op(id).outputs[0];
 }
 
-TensorId Translation::stepAs(OpKind kind, Attributes attributes, std::vector<TensorId> inputs,
-                             TensorSpec spec) {
-    require(isReasonable(spec.shape), "its result would be impossibly large");
-    Op op = opFor(kind, std::move(attributes), std::move(inputs));
-    op.name = stepName(kind, op.attributes);
-    const OpId id = m_builder.graph().addOp(std::move(op), {std::move(spec)});
-    return m_builder.graph().op(id).outputs[0];
-}
-
 void Translation::resultAs(OpKind kind, Attributes attributes, std::vector<TensorId> inputs,
                            TensorSpec spec, std::size_t port) {
     require(isReasonable(spec.shape), "its result would be impossibly large");

@@ -69,15 +69,12 @@ public:
                   DType dtype = DType::Unknown);
     /// Several results at once.
     std::vector<TensorId> steps(OpKind kind, Attributes attributes, std::vector<TensorId> inputs);
-    /// An op whose result the catalogue does not infer.
-    TensorId stepAs(OpKind kind, Attributes attributes, std::vector<TensorId> inputs,
-                    TensorSpec spec);
-    /// The same, as result `port`.
-    void resultAs(OpKind kind, Attributes attributes, std::vector<TensorId> inputs, TensorSpec spec,
-                  std::size_t port = 0);
     /// The op that is result `port`.
     void result(OpKind kind, Attributes attributes, std::vector<TensorId> inputs,
                 DType dtype = DType::Unknown, std::size_t port = 0);
+    /// The same, with a result that the catalogue does not infer.
+    void resultAs(OpKind kind, Attributes attributes, std::vector<TensorId> inputs, TensorSpec spec,
+                  std::size_t port = 0);
     /// Result `port` is a tensor that exists already.
     void alias(TensorId tensor, std::size_t port = 0);
     /// What the call's name stands for is no tensor: a size, a list.

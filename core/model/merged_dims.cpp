@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace shardlens {
@@ -78,10 +79,12 @@ Regrouping regroup(const Shape& from, const Shape& to) {
         if (j == to.size()) // trailing dimensions of size 1
             while (i < from.size()) ++i;
         if (j - firstOut == 1) {
-            result.shape.insert(result.shape.end(),
-                                from.begin() + static_cast<std::ptrdiff_t>(firstIn),
-                                from.begin() + static_cast<std::ptrdiff_t>(i));
-            sizes.push_back(i - firstIn);
+            // A dimension of size 1 beside others is not worth keeping.
+            const std::size_t before = result.shape.size();
+            for (std::size_t d = firstIn; d < i; ++d)
+                if (from[d] != 1) result.shape.push_back(from[d]);
+            if (result.shape.size() == before) result.shape.push_back(1);
+            sizes.push_back(result.shape.size() - before);
         } else {
             result.shape.insert(result.shape.end(),
                                 to.begin() + static_cast<std::ptrdiff_t>(firstOut),
@@ -226,6 +229,8 @@ private:
                                                                               : batchedProduct(op);
         case OpKind::Gather:
             return gathered(op);
+        case OpKind::GatherElements:
+            return gatheredElements(op);
         case OpKind::Split:
         case OpKind::Slice:
             return cut(op);
@@ -400,6 +405,27 @@ private:
         copy.inputs = {merged(op.inputs[0]), form(op.inputs[1]).tensor};
         add(op, std::move(copy), {{m_old.tensor(op.outputs[0]).spec.dtype, joined(parts)}},
             {groupsOf(parts)});
+        return true;
+    }
+
+    /// Data and indices of equal sizes but along the axis.
+    bool gatheredElements(const Op& op) {
+        const auto axis = static_cast<std::size_t>(op.attributes.integer("axis", 0));
+        Shape data = oldShape(op.inputs[0]), indices = oldShape(op.inputs[1]);
+        const std::array<std::int64_t, 2> along{data.at(axis), indices.at(axis)};
+        data[axis] = indices[axis] = 1;
+        if (data != indices) return false;
+        std::vector<Shape> parts =
+            partsOf(form(isMerged(op.inputs[0]) ? op.inputs[0] : op.inputs[1]));
+        Op copy = op;
+        for (std::size_t i = 0; i < 2; ++i) {
+            parts[axis] = {along[i]};
+            copy.inputs[i] = aligned(op.inputs[i], parts);
+        }
+        Groups groups = groupsOf(parts);
+        copy.attributes.set("axis", static_cast<std::int64_t>(groups[axis][0]));
+        add(op, std::move(copy), {{m_old.tensor(op.outputs[0]).spec.dtype, joined(parts)}},
+            {std::move(groups)});
         return true;
     }
 

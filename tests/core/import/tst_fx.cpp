@@ -388,7 +388,7 @@ void TestFx::contradictionsAreOpaque() {
     QCOMPARE(graph.warnings.size(), std::size_t{1});
 }
 
-/// logits[arange, labels] and gather of one column: a sum over the classes, which can be cut.
+/// logits[arange, labels] and gather of one column: one entry a row.
 void TestFx::labelLookUp() {
     for (
         const char* form :
@@ -402,9 +402,9 @@ void TestFx::labelLookUp() {
 )"}) {
         const Graph graph = read(module(R"(x: "f32[6, 50]", labels: "i64[6]")", form));
         QCOMPARE(count(graph, OpKind::Opaque), std::size_t{0});
-        const Op& sum = only(graph, OpKind::Reduce);
-        QCOMPARE(sum.attributes.text("function"), std::string("sum"));
-        QCOMPARE(graph.tensor(sum.inputs[0]).spec.shape, (Shape{6, 50}));
+        const Op& look = only(graph, OpKind::GatherElements);
+        QCOMPARE(look.attributes.integer("axis", -1), std::int64_t{1});
+        QCOMPARE(graph.tensor(look.inputs[0]).spec.shape, (Shape{6, 50}));
         QCOMPARE(elementsOf(output(graph).spec.shape), 6.0);
     }
 }
@@ -506,16 +506,20 @@ void TestFx::ops_data() {
     row("promotion of a number", "x: \"i64[2]\", y: \"f32[]\"", "aten.mul.Tensor(x, y)", "f32[2]",
         "Elementwise");
     row("comparison", kX, "aten.ge.Scalar(x, 0)", "b8[2, 3, 4]", "Elementwise");
-    row("tril", kX, "aten.tril.default(x)", "f32[2, 3, 4]", "Elementwise");
-    row("arange", kX, "aten.arange.start_step(2, 9, 3, dtype = torch.int32)", "i32[3]", "Constant");
+    row("tril", kX, "aten.tril.default(x)", "f32[2, 3, 4]", "Trilu");
+    row("arange", kX, "aten.arange.start_step(2, 9, 3, dtype = torch.int32)", "i32[3]", "Generate");
     row("full_like", kX, "aten.full_like.default(x, 2, dtype = torch.bool)", "b8[2, 3, 4]",
-        "Constant");
+        "Generate");
     row("convolution", kImage,
         "aten.convolution.default(x, w, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1)",
         "f32[2, 6, 4, 4]", "Conv");
     row("transposed convolution", "x: \"f32[2, 3, 4, 4]\", w: \"f32[3, 6, 2, 2]\"",
         "aten.convolution.default(x, w, None, [2, 2], [0, 0], [1, 1], True, [0, 0], 1)",
         "f32[2, 6, 8, 8]", "ConvTranspose");
+    row("scatter", "x: \"f32[3, 5]\", i: \"i64[3, 2]\", s: \"f32[3, 2]\"",
+        "aten.scatter_add.default(x, 1, i, s)", "f32[3, 5]", "Scatter");
+    row("nll loss", "x: \"f32[6, 9]\", y: \"i64[6]\"", "aten.nll_loss.default(x, y)", "f32[]",
+        "Elementwise");
     row("pool", kImage, "aten.avg_pool2d.default(x, [2, 2], [2, 2])", "f32[2, 3, 4, 4]", "Pool");
     row("cross entropy", "x: \"f32[6, 9]\", y: \"i64[6]\"", "aten.cross_entropy_loss.default(x, y)",
         "f32[]", "CrossEntropy");

@@ -93,6 +93,12 @@ private:
                 from[static_cast<std::size_t>(axes[i])] += starts[i];
             return in(0)[flat(shape(op.inputs[0]), from)];
         }
+        case OpKind::GatherElements: {
+            const auto axis = static_cast<std::size_t>(op.attributes.integer("axis", 0));
+            Shape from = at;
+            from[axis] = static_cast<std::int64_t>(in(1)[index] * 1000) % shape(op.inputs[0])[axis];
+            return in(0)[flat(shape(op.inputs[0]), from)];
+        }
         case OpKind::Gather: {
             const Shape &table = shape(op.inputs[0]), &indices = shape(op.inputs[1]);
             const Shape row(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(indices.size()));
@@ -212,7 +218,7 @@ private:
     void step() {
         const Shape now = shape();
         const auto axis = static_cast<std::int64_t>(any(now.size()));
-        switch (any(9)) {
+        switch (any(10)) {
         case 0:
         case 1:
         case 2:
@@ -242,6 +248,11 @@ private:
         }
         case 6:
             return add(OpKind::Softmax, {{"axes", std::vector<std::int64_t>{axis}}}, {m_at});
+        case 9: {
+            Shape indices = now;
+            indices[static_cast<std::size_t>(axis)] = 2;
+            return add(OpKind::GatherElements, {{"axis", axis}}, {m_at, source(indices)});
+        }
         case 7:
             if (now.size() < 3 || elementsOf(now) < 100) return;
             return add(OpKind::Reduce,
