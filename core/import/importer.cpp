@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/import/fx_text.h"
+#include "core/import/gguf_import.h"
 #include "core/import/gunzip.h"
 #include "core/import/hf_config.h"
 #include "core/import/mapped_file.h"
@@ -56,6 +57,10 @@ Graph readSafetensors(const Source& source, const ImportOptions& options) {
     return importSafetensors(source.path, options);
 }
 
+Graph readGguf(const Source& source, const ImportOptions& options) {
+    return importGguf(source.bytes, source.where, options);
+}
+
 Graph readMlir(const Source& source, const ImportOptions& options) {
     Graph graph = importMlir(source.text(), source.where, options);
     if (graph.name.empty()) graph.name = cleaned(source.path.stem().string());
@@ -74,6 +79,7 @@ constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::Safetensors, readSafetensors},
     {FileKind::MlirText, readMlir},
     {FileKind::FxText, readFx},
+    {FileKind::Gguf, readGguf},
 };
 
 Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path& path, bool zipped,

@@ -42,7 +42,6 @@ constexpr std::string_view kFromTensorFlow =
     "convert it to ONNX with tf2onnx (python -m tf2onnx.convert) and open that";
 
 constexpr std::array kMagics{
-    Magic{0, "GGUF", "GGUF", kLater},
     Magic{
         0, "ML\xEFR", "MLIR bytecode",
         "write it as text (stablehlo-translate --deserialize, or as_text() in JAX) and open that"},
@@ -54,6 +53,7 @@ constexpr std::array kMagics{
 };
 
 std::optional<Recognised> byMagic(std::string_view head) {
+    if (head.starts_with("GGUF")) return Recognised{FileKind::Gguf, "GGUF", {}};
     for (const Magic& magic : kMagics)
         if (head.size() >= magic.offset + magic.bytes.size() &&
             head.substr(magic.offset, magic.bytes.size()) == magic.bytes)

@@ -127,7 +127,7 @@ void TestRecognise::magics_data() {
     const auto unsupported = [&](const char* name, const std::string& content) {
         row(name, content, "unsupported", name);
     };
-    unsupported("GGUF", std::string("GGUF\3\0\0\0", 8) + std::string(16, '\0'));
+    row("GGUF", std::string("GGUF\3\0\0\0", 8) + std::string(16, '\0'), "gguf", "GGUF");
     unsupported("MLIR bytecode", "ML\xEFR and more");
     unsupported("TensorFlow Lite", std::string("\x1c\0\0\0TFL3", 8) + "rest");
     unsupported("ONNX Runtime's own format", std::string("\x1c\0\0\0ORTM", 8) + "rest");
