@@ -67,7 +67,7 @@ public:
         if (known == kArchitectures.end()) {
             std::vector<std::string_view> names;
             for (const Architecture& row : kArchitectures) names.push_back(row.name);
-            fail(fmt::format("the architecture {} is not known", quoted(*name)),
+            fail(fmt::format("the architecture {} is not known", shardlens::quoted(*name)),
                  fmt::format("known ones are {}; or open the model's config.json",
                              fmt::join(names, ", ")));
         }

@@ -9,8 +9,10 @@
 #include "core/import/hf_config.h"
 #include "core/import/mapped_file.h"
 #include "core/import/mlir_import.h"
+#include "core/import/model_explorer.h"
 #include "core/import/onnx_import.h"
 #include "core/import/safetensors.h"
+#include "core/import/safetensors_index.h"
 #include "core/import/text.h"
 
 #include <algorithm>
@@ -57,6 +59,16 @@ Graph readSafetensors(const Source& source, const ImportOptions& options) {
     return importSafetensors(source.path, options);
 }
 
+Graph readSafetensorsIndex(const Source& source, const ImportOptions& options) {
+    return importSafetensorsIndex(source.text(), source.path, options);
+}
+
+Graph readModelExplorer(const Source& source, const ImportOptions& options) {
+    Graph graph = importModelExplorer(source.text(), source.where, options);
+    graph.name = cleaned(source.path.stem().string());
+    return graph;
+}
+
 Graph readGguf(const Source& source, const ImportOptions& options) {
     return importGguf(source.bytes, source.where, options);
 }
@@ -80,6 +92,8 @@ constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::MlirText, readMlir},
     {FileKind::FxText, readFx},
     {FileKind::Gguf, readGguf},
+    {FileKind::SafetensorsIndex, readSafetensorsIndex},
+    {FileKind::ModelExplorer, readModelExplorer},
 };
 
 Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path& path, bool zipped,

@@ -161,8 +161,10 @@ void checkTiling(const SafetensorsHeader& header, std::uint64_t dataBytes,
             where, "the file is cut off or damaged, fetch it again");
 }
 
-/// "X_config.json" whose X begins the weights' stem, the longest X first; else "config.json".
-std::filesystem::path configBeside(const std::filesystem::path& weights) {
+} // namespace
+
+// The longest X is taken first.
+std::filesystem::path configBesideWeights(const std::filesystem::path& weights) {
     constexpr std::string_view kSuffix = "_config.json";
     const std::filesystem::path folder =
         weights.has_parent_path() ? weights.parent_path() : std::filesystem::path(".");
@@ -190,11 +192,10 @@ std::filesystem::path configBeside(const std::filesystem::path& weights) {
                      "put the model's config.json beside it and open it again");
 }
 
-/// Says, once, where the weights and the graph the config gives do not fit.
-void compare(Graph& graph, const SafetensorsHeader& header) {
+void compareWithWeights(Graph& graph, const std::vector<SafetensorsEntry>& tensors) {
     std::size_t differing = 0;
     std::string first;
-    for (const SafetensorsEntry& entry : header.tensors) {
+    for (const SafetensorsEntry& entry : tensors) {
         const std::optional<OpId> op = graph.findOp(entry.name);
         if (!op || graph.op(*op).kind != OpKind::Parameter) continue;
         const Shape& shape = graph.tensor(graph.op(*op).outputs.front()).spec.shape;
@@ -207,11 +208,8 @@ void compare(Graph& graph, const SafetensorsHeader& header) {
     if (differing > 0)
         graph.warnings.push_back(fmt::format(
             "{} of the {} tensors of the weights file do not fit the config beside it: {}.",
-            differing, header.tensors.size(), first));
-    graph.facts["tensors in the weights file"] = fmt::format("{}", header.tensors.size());
+            differing, tensors.size(), first));
 }
-
-} // namespace
 
 bool looksLikeSafetensors(std::span<const std::byte> head, std::uint64_t fileSize) noexcept {
     if (head.size() <= kLengthBytes || head[kLengthBytes] != std::byte{'{'}) return false;
@@ -241,13 +239,14 @@ Graph importSafetensors(const std::filesystem::path& path, const ImportOptions& 
     const MappedFile weights(path);
     const SafetensorsHeader header =
         parseSafetensorsHeader(weights.bytes(), weights.bytes().size(), path.string());
-    const std::filesystem::path configPath = configBeside(path);
+    const std::filesystem::path configPath = configBesideWeights(path);
     const MappedFile config(configPath);
     const std::string_view text(reinterpret_cast<const char*>(config.bytes().data()),
                                 config.bytes().size());
     Graph graph = importHfConfig(text, configPath.string(), options);
     graph.format = "safetensors with HF config";
-    compare(graph, header);
+    compareWithWeights(graph, header.tensors);
+    graph.facts["tensors in the weights file"] = fmt::format("{}", header.tensors.size());
     return graph;
 }
 

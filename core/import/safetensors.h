@@ -40,7 +40,15 @@ bool looksLikeSafetensors(std::span<const std::byte> head, std::uint64_t fileSiz
 SafetensorsHeader parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
                                          const std::string& where);
 
-/// Opens a weights file as a model: reads `config.json` or a `*_config.json` of the same stem in
+/// The config of a weights file or index: "X_config.json" whose X begins its stem, else
+/// "config.json", in the same folder. @throws InputError when there is none
+std::filesystem::path configBesideWeights(const std::filesystem::path& weights);
+
+/// Warns, in one sentence, of tensors whose shapes are not those of the graph's parameters of the
+/// same name.
+void compareWithWeights(Graph& graph, const std::vector<SafetensorsEntry>& tensors);
+
+/// Opens a weights file as a model: reads the config in
 /// the same folder, and checks the tensors that both know against each other.
 /// @throws InputError when no config lies beside the file
 Graph importSafetensors(const std::filesystem::path& path, const ImportOptions& options);

@@ -147,12 +147,25 @@ void TestRecognise::magics_data() {
     row("FX", "# File: x\nclass GraphModule(torch.nn.Module):\n    def forward", "fx",
         "FX graph text");
     unsupported("ONNX written as text", "<\n  ir_version: 7,\n  opset_import: [ \"\" : 10 ]\n>\n");
-    unsupported("a safetensors index", R"({"metadata": {}, "weight_map": {"a": "b"}})");
+    row("index", R"({"metadata": {}, "weight_map": {"a": "b"}})", "safetensors index",
+        "safetensors index");
     unsupported("a Kineto", R"({"traceEvents": []})");
     unsupported("a PyTorch execution trace",
                 R"({"schema": "1.0.1", "nodes": [{"name": "x", "op_schema": ""}]})");
-    unsupported("a Model Explorer graph",
-                R"( {"label": "a", "graphs": [{"nodes": [{"incomingEdges": []}]}]})");
+    row("explorer", R"( {"label": "a", "graphs": [{"nodes": [{"incomingEdges": []}]}]})",
+        "model explorer", "Model Explorer graph");
+    row("explorer, a list", R"([{"id": "a", "graphs": [{"nodes": [{"incomingEdges": []}]}]}])",
+        "model explorer", "Model Explorer graph");
+    unsupported("a sharding plan in JSON", R"({"w": {"partition_spec": [], "shape": []}})");
+    unsupported("a Keras or TensorFlow.js model", R"({"modelTopology": {}, "format": "x"})");
+    unsupported("a Python pickle", "\x80\x02}q\x01.");
+    unsupported("a NumPy array", "\x93NUMPY\x01");
+    unsupported("a TensorFlow graph written as text",
+                "node {\n  name: \"a\"\n  op: \"Const\"\n}\n");
+    unsupported("OpenVINO IR", "<?xml version=\"1.0\"?>\n<net name=\"a\">\n<layers>\n");
+    row("MLIR text after an alias", "!t = tensor<4xf32>\nmodule {\n}\n", "mlir", "MLIR text");
+    row("MLIR text after locations", "#loc1 = loc(\"x\")\nmodule @jit_f {\n}\n", "mlir",
+        "MLIR text");
     unsupported("JSON of an unknown kind", R"({"hello": 1})");
     unsupported("a file of an unknown kind", "hello");
     unsupported("a file of an unknown kind (nothing)", "");
@@ -196,10 +209,20 @@ void TestRecognise::otherProtobufs() {
     // TensorFlow: GraphDef {node {name, op}}, SavedModel {version, meta_graph}.
     const Message nodeDef = Message().text(1, "x").text(2, "Placeholder");
     const std::string graphDef = Message().message(1, nodeDef).bytes();
-    QCOMPARE(recognise(bytesOf(graphDef), graphDef.size()).kind, FileKind::Unsupported);
+    const auto nameOf = [](const std::string& file) {
+        const Recognised recognised = recognise(bytesOf(file), file.size());
+        return recognised.kind == FileKind::Unsupported ? recognised.name : "a model";
+    };
+    QCOMPARE(nameOf(graphDef), std::string("a TensorFlow GraphDef"));
     const std::string saved =
         Message().integer(1, 1).message(2, Message().text(2, graphDef)).bytes();
-    QCOMPARE(recognise(bytesOf(saved), saved.size()).kind, FileKind::Unsupported);
+    QCOMPARE(nameOf(saved), std::string("a TensorFlow SavedModel"));
+    const std::string coreMl =
+        Message().integer(1, 7).message(2, Message().text(1, "x")).text(502, "program").bytes();
+    QCOMPARE(nameOf(coreMl), std::string("a Core ML model"));
+    const Message caffeOp = Message().text(1, "x").text(2, "y").text(4, "Relu");
+    QCOMPARE(nameOf(Message().text(1, "net").message(2, caffeOp).bytes()),
+             std::string("a Caffe2 model"));
     // A field that ModelProto does not have.
     const std::string other = smallOnnx() + Message().text(500, "CoreML").bytes();
     QCOMPARE(recognise(bytesOf(other), other.size()).kind, FileKind::Unsupported);
@@ -220,13 +243,12 @@ void TestRecognise::sharedFiles_data() {
             QString expected = name;
             if (path.endsWith(".safetensors")) expected = "safetensors";
             if (expected.isEmpty()) expected = "Hugging Face config";
-            if (path.contains("logical_shardings") || path.contains("input_shardings")) continue;
             QTest::newRow(entry.path().filename().c_str()) << path << expected;
         }
     const auto single = [&](const char* path, const char* name) {
         QTest::newRow(path) << QString::fromStdString((folder / path).string()) << name;
     };
-    single("other/model_explorer_test_graph_original.json", "a Model Explorer graph");
+    single("other/model_explorer_test_graph_original.json", "Model Explorer graph");
     single("profiles/hta_kineto_sampled_rank-0.json.gz", "a Kineto (Chrome) trace");
     single("profiles/pytorch_et_linear.json.gz", "a PyTorch execution trace");
     single("profiles/autoparallel_colls8_8.table", "a file of an unknown kind");
