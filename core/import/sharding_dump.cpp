@@ -176,6 +176,8 @@ private:
     bool visit(int depth, Json::parse_event_t event, Json& value) {
         using Event = Json::parse_event_t;
         if (depth > kMostDepth) fail("the JSON nests too deeply");
+        if (depth == 0 && event == Event::array_start)
+            fail("a sharding dump is a JSON object, this is not one");
         if (depth != 1) return true;
         if (event == Event::key) {
             m_name = value.get<std::string>();
