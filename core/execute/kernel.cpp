@@ -15,8 +15,10 @@ namespace {
 const Kernel* find(OpKind kind) {
     static const std::vector<Kernel> table = [] {
         std::vector<Kernel> kernels;
-        for (auto family : {contractionKernels, convolutionKernels, elementwiseKernels, normKernels,
-                            reductionKernels, movementKernels, mixtureKernels}) {
+        for (auto family :
+             {contractionKernels, convolutionKernels, elementwiseKernels, normKernels,
+              reductionKernels, movementKernels, mixtureKernels, indexingKernels, positionKernels,
+              imageKernels, recurrentKernels, expertKernels, gradientKernels}) {
             const std::vector<Kernel> more = family();
             kernels.insert(kernels.end(), more.begin(), more.end());
         }

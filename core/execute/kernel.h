@@ -84,5 +84,11 @@ std::vector<Kernel> normKernels(); ///< softmax, norms, cross-entropy
 std::vector<Kernel> reductionKernels();
 std::vector<Kernel> movementKernels();
 std::vector<Kernel> mixtureKernels();
+std::vector<Kernel> indexingKernels(); ///< gathers and scatters by element and index vector
+std::vector<Kernel> positionKernels(); ///< generated tensors, one-hot, triangles
+std::vector<Kernel> imageKernels();    ///< resizing, grid sampling, local response norm
+std::vector<Kernel> recurrentKernels();
+std::vector<Kernel> expertKernels();
+std::vector<Kernel> gradientKernels(); ///< backward kernels as ops of their own
 
 } // namespace shardlens

@@ -10,6 +10,7 @@ Kernel attentionKernel();
 Kernel normKernel();
 Kernel crossEntropyKernel();
 Kernel rotaryKernel();
+Kernel gridSampleKernel();
 
 /// Index in the whole result `r` of each local element, in row-major order.
 std::vector<std::uint64_t> wholeIndices(const KernelContext& context, std::size_t r);

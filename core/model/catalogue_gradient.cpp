@@ -71,7 +71,7 @@ FactorRule gradientRule(const OpView& view) {
     rule.forwardStatistics = of.backwardStatistics;
     for (std::size_t i = 0; i < roles.size(); ++i) {
         if (!view.hasInput(i)) continue;
-        if (roles[i] == gradient::kRowStatistic) {
+        if (roles[i] >= gradient::kRowStatistic) {
             rule.operands[i] =
                 rowDims(view.inputs[i].shape, forward.inputs.at(0), of.operands.at(0));
             continue;

@@ -48,10 +48,11 @@ FactorRule resizeRule(const OpView& view) {
     FactorRule rule = emptyRule(view);
     const Shape &in = view.inputs[0].shape, &out = view.outputs[0].shape;
     const std::vector<double> scales = view.op.attributes.numbers("scales");
-    const bool cropped = view.op.attributes.text("coordinates") == "tf_crop_and_resize";
+    // These two map places even where sizes stay.
+    const bool placed = view.op.attributes.text("coordinates").starts_with("tf_");
     for (std::size_t d = 0; d < in.size(); ++d) {
         const std::string name = dimName(d, in.size());
-        if (in[d] == out[d] && scales[d] == 1 && !cropped) {
+        if (in[d] == out[d] && scales[d] == 1 && !placed) {
             rule.operands[0][d] = rule.results[0][d] = {rule.addFactor(name, in[d])};
             continue;
         }

@@ -29,11 +29,10 @@ Forward forwardOf(const OpView& view) {
     forward.op = {view.op.name, *kind, view.op.type, a, {}, {}};
     for (std::size_t i = 0; i < roles.size(); ++i) {
         const std::int64_t role = roles[i];
-        if (!view.hasInput(i) || role == kRowStatistic) continue;
+        if (!view.hasInput(i) || role >= kRowStatistic) continue;
         const bool result = role >= kForwardResult;
         const std::int64_t port = role % kForwardResult;
-        catalogue::require(role >= 0 && role < kRowStatistic && port < kMostPorts, view,
-                           "an operand has an unknown role");
+        catalogue::require(role >= 0 && port < kMostPorts, view, "an operand has an unknown role");
         put(result ? forward.outputs : forward.inputs, port, view.inputs[i]);
     }
     for (std::size_t r = 0; r < wanted.size() && r < view.outputs.size(); ++r) {

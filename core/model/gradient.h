@@ -6,7 +6,8 @@
 // Attributes of a Gradient: those of the forward op, and
 //   of      the forward op's kind, by name
 //   roles   what each operand is: kForwardOperand + k, kForwardResult + r, kResultGradient + r, or
-//           kRowStatistic (one number a row of operand 0, kept by the forward op)
+//           kRowStatistic + k (the k-th of what the forward kernel keeps: one number a row of
+//           operand 0)
 //   wanted  of which forward operand each result is the gradient
 #pragma once
 

@@ -75,8 +75,9 @@ enum class OpKind : std::uint8_t {
     LocalNorm, ///< x[b,C,..] over its sum of squares in `size` channels around; [size, alpha, beta,
                ///< bias]
     Resize,    ///< x -> [sizes: the full shape]; [scales: of each dim; mode: "nearest"|"linear"|
-               ///< "cubic"; coordinates: ONNX's coordinate_transformation_mode; rounding: ONNX's
-               ///< nearest_mode; cubic_coefficient, exclude_outside]
+               ///< "cubic" (cubic_coefficient, exclude_outside); coordinates: ONNX's
+               ///< coordinate_transformation_mode; rounding: ONNX's nearest_mode;
+               ///< tf_crop_and_resize: region (begin.., end..), outside]
     GridSample, ///< x[b,C,h,w], grid[b,h',w',2] -> [b,C,h',w']; [mode: "linear"|"nearest"|"cubic";
                 ///< padding: "zeros"|"border"|"reflection"; align_corners: 0/1]
     Recurrent,  ///< x[s,b,i] W[D,G*h,i] R[D,G*h,h] (+bias[D,2*G*h], lengths[b], h0[D,b,h],
