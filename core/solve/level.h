@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bound and search on one core problem, in rounds. In each round a thread either improves the bound
+// or searches; how they share the work depends on how much the bound still rises.
+#pragma once
+
+#include "core/solve/core_branching.h"
+#include "core/solve/window_search.h"
+
+#include <utility>
+
+namespace shardlens::solve {
+
+class Level {
+public:
+    struct Setup {
+        unsigned threads = 1;
+        std::uint64_t seed = 1;
+        bool integer = false; ///< all costs are
+    };
+    Level(const CoreProblem& problem, const std::vector<double>& prices, Setup setup);
+
+    /// An assignment to search from.
+    void offer(CoreChoices choices);
+
+    /// @param incumbent  cost of the best answer known
+    /// @throws Cancelled; what was found by then stays
+    void round(double incumbent, Monitor& monitor);
+
+    double bound() const {
+        const double prices = m_bound.bound();
+        return m_branching ? std::max(prices, m_branching->bound()) : prices;
+    }
+    const std::vector<double>& prices() const { return m_bound.bestPrices(); }
+    /// Answers within the limit, each better than those before.
+    std::vector<CoreChoices> takeFound() { return std::exchange(m_found, {}); }
+    std::size_t takePasses() { return std::exchange(m_passes, 0); }
+    std::size_t takeWindows();
+    std::size_t branches() const { return m_branching ? m_branching->branches() : 0; }
+    std::size_t bytes() const;
+
+    /// True when the gap has shrunk enough since the last time.
+    bool worthTightening(double incumbent);
+    CoreProblem tighten(double cutoff, std::size_t& struck, Monitor& monitor);
+    std::size_t worthStriking() const;
+
+    /// True when neither bound nor answer has improved for long.
+    bool idle() const { return m_idleRounds > kIdle; }
+
+private:
+    struct Searcher {
+        WindowSearch search;
+        double cost = 0; ///< of the state; infinite if it is not within the limit
+        double best = 0; ///< of this run
+        CoreChoices bestChoices;
+        int cycles = 0, stale = 0;
+        bool running = false;
+    };
+    static constexpr int kIdle = 60;
+    static constexpr std::size_t kSmall = 200'000; ///< entries, to branch
+
+    void improveBound(double incumbent, Monitor& monitor);
+    void branch(double incumbent, Monitor& monitor);
+    bool small() const { return m_graph.entries() + m_graph.labels() < kSmall; }
+    void search(Searcher& searcher, Monitor& monitor);
+    void collect(Searcher& searcher);
+    void offerFavoured();
+    void keep(CoreChoices choices);
+    void setPace(double rise, double incumbent);
+
+    const CoreProblem& m_problem;
+    Setup m_setup;
+    CoreGraph m_graph;
+    PriceBound m_bound;
+    CoreGraph m_finite; ///< with a large cost for what is forbidden
+    std::optional<CoreBranching> m_branching;
+    std::vector<Searcher> m_searchers;
+    std::vector<double> m_searchPrices, m_searchPriced, m_searchMessages; ///< as of the last round
+    std::vector<CoreChoices> m_found;
+    double m_best;
+    CoreChoices m_bestChoices;
+    std::size_t m_passes = 0, m_windowsBefore = 0;
+    std::size_t m_round = 0;
+    enum class Pace : std::uint8_t { Fast, Slow, Flat } m_pace = Pace::Fast; ///< of the bound
+    int m_slow = 0, m_flat = 0, m_idleRounds = 0;
+    double m_gapAtTightening;
+};
+
+} // namespace shardlens::solve
