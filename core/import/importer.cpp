@@ -14,6 +14,7 @@
 #include "core/import/safetensors.h"
 #include "core/import/safetensors_index.h"
 #include "core/import/text.h"
+#include "core/import/torch_export.h"
 
 #include <algorithm>
 #include <utility>
@@ -85,12 +86,21 @@ Graph readFx(const Source& source, const ImportOptions& options) {
     return graph;
 }
 
+Graph readTorchExport(const Source& source, const ImportOptions& options) {
+    Graph graph = source.text().starts_with("PK")
+                      ? importTorchArchive(source.bytes, source.where, options)
+                      : importTorchExport(source.text(), source.where, options);
+    graph.name = cleaned(source.path.stem().string());
+    return graph;
+}
+
 constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::HfConfig, readHfConfig},
     {FileKind::Onnx, readOnnx},
     {FileKind::Safetensors, readSafetensors},
     {FileKind::MlirText, readMlir},
     {FileKind::FxText, readFx},
+    {FileKind::TorchExport, readTorchExport},
     {FileKind::Gguf, readGguf},
     {FileKind::SafetensorsIndex, readSafetensorsIndex},
     {FileKind::ModelExplorer, readModelExplorer},

@@ -84,9 +84,7 @@ std::optional<Recognised> byZip(std::string_view file) {
         return contains(head, name) || contains(tail, name);
     };
     if (has("archive_format") || has("serialized_exported_program.json"))
-        return unsupported("a torch.export archive (.pt2)",
-                           "this kind will be readable by a later version; until then export with "
-                           "torch.onnx.export and open that");
+        return Recognised{FileKind::TorchExport, "torch.export archive (.pt2)", {}};
     if (has("model.weights.h5")) return unsupported("a Keras model", kFromTensorFlow);
     if (has("data.pkl") && has("/code/"))
         return unsupported("a TorchScript archive",
@@ -120,8 +118,8 @@ Recognised json(std::string_view text) {
     if (looksLikeHfConfig(text)) return {FileKind::HfConfig, "Hugging Face config", {}};
     const auto has = [&](std::string_view key) { return contains(text, key); };
     if (has("\"weight_map\"")) return {FileKind::SafetensorsIndex, "safetensors index", {}};
-    if (has("\"graph_module\"") && has("\"schema_version\""))
-        return unsupported("a torch.export program", kLater);
+    if (has("\"graph_module\"") && (has("\"schema_version\"") || has("\"as_tensor\"")))
+        return {FileKind::TorchExport, "torch.export program", {}};
     if (has("\"traceEvents\""))
         return unsupported("a Kineto (Chrome) trace",
                            "it is no model: open the model that was traced");

@@ -51,6 +51,7 @@ struct Call {
     std::string target; ///< "aten.mm.default", "operator.mul", "get_attr"
     std::vector<Argument> arguments;
     std::string name;            ///< of the result as a whole
+    std::string label;           ///< for the op's name; empty: like `name`
     std::vector<Result> results; ///< by place
     bool tuple = false;          ///< several results, taken apart by operator.getitem
     std::string scope;           ///< where in the user's program: module path or function

@@ -167,6 +167,11 @@ std::optional<TensorSpec> Translation::declared(std::size_t port) const {
     return port < m_call.results.size() ? m_call.results[port].spec : std::nullopt;
 }
 
+std::string Translation::opName() const {
+    const std::string& label = m_call.label.empty() ? m_call.name : m_call.label;
+    return m_call.scope.empty() ? label : m_call.scope + "/" + label;
+}
+
 std::string Translation::stepName(OpKind kind, const Attributes& attributes) const {
     std::string suffix = attributes.text("function");
     if (suffix.empty()) {
@@ -175,13 +180,12 @@ std::string Translation::stepName(OpKind kind, const Attributes& attributes) con
             return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
         });
     }
-    return fmt::format("{}{}{}.{}", m_call.scope, m_call.scope.empty() ? "" : "/", m_call.name,
-                       suffix);
+    return fmt::format("{}.{}", opName(), suffix);
 }
 
 Op Translation::opFor(OpKind kind, Attributes attributes, std::vector<TensorId> inputs) const {
     Op op;
-    op.name = fmt::format("{}{}{}", m_call.scope, m_call.scope.empty() ? "" : "/", m_call.name);
+    op.name = opName();
     op.kind = kind;
     op.type = m_call.target;
     op.attributes = std::move(attributes);
@@ -321,8 +325,7 @@ void Translation::opaque(std::string_view reason) {
 
 TensorId Translation::constant(double value, DType dtype) {
     Op op;
-    op.name =
-        fmt::format("{}{}{}.constant", m_call.scope, m_call.scope.empty() ? "" : "/", m_call.name);
+    op.name = opName() + ".constant";
     op.kind = OpKind::Constant;
     op.type = "scalar";
     Graph& graph = m_builder.graph();

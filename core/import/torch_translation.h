@@ -90,6 +90,7 @@ public:
 
 private:
     Op opFor(OpKind kind, Attributes attributes, std::vector<TensorId> inputs) const;
+    std::string opName() const;
     std::string stepName(OpKind kind, const Attributes& attributes) const;
 
     Builder& m_builder;

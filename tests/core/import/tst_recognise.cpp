@@ -135,8 +135,9 @@ void TestRecognise::magics_data() {
     unsupported("HDF5", "\x89HDF\r\n\x1a\n rest");
     unsupported("an SQLite database", sqliteHeader(std::string(4, '\0')));
     row("session", sqliteHeader("SHLN"), "session", "session");
-    unsupported("a torch.export archive", "PK\3\4....model/archive_format....pt2");
-    unsupported("a torch.export archive (.pt2)", "PK\3\4....serialized_exported_program.json");
+    row("pt2", "PK\3\4....model/archive_format....pt2", "torch.export", "torch.export archive");
+    row("old pt2", "PK\3\4....serialized_exported_program.json", "torch.export",
+        "torch.export archive (.pt2)");
     unsupported("a Keras model", "PK\3\4....metadata.json....model.weights.h5");
     unsupported("a TorchScript archive", "PK\3\4....m/data.pkl....m/code/__torch__.py");
     unsupported("a PyTorch checkpoint", "PK\3\4....archive/data.pkl....");
