@@ -80,6 +80,23 @@ Arrays keptArrays(const KernelContext& context, Operands operands) {
     return kept;
 }
 
+/// Results of the forward op: those that are given; else computed again, if that exchanges nothing
+/// and all operands are there; else zeros, which the gradient does not depend on.
+Arrays resultsFor(const ForwardContext& context, const Forward& forward, const FactorRule& rule,
+                  Operands inputs, bool complete, Operands operands) {
+    Arrays results;
+    bool given = false;
+    for (std::size_t r = 0; r < forward.outputs.size(); ++r) {
+        const auto at = context.operandWith(gradient::kForwardResult, r);
+        given = given || at;
+        results.push_back(at ? *operands[*at]
+                             : Array::zeros(forward.outputs[r], context.resultShape(r)));
+    }
+    if (!given && complete && rule.forwardStatistics.empty())
+        return kernelOf(forward.op.kind).forward(context, inputs);
+    return results;
+}
+
 Arrays gradientForward(const KernelContext& context, Operands operands) {
     const Forward forward = gradient::forwardOf(context.whole());
     const OpView view = forward.view();
@@ -98,15 +115,12 @@ Arrays gradientForward(const KernelContext& context, Operands operands) {
             inputs[i] = &made.back();
         }
     }
-    Arrays results, gradients(forward.outputs.size());
-    for (std::size_t r = 0; r < forward.outputs.size(); ++r) {
-        const auto at = inner.operandWith(gradient::kForwardResult, r);
-        results.push_back(at ? *operands[*at]
-                             : Array::zeros(forward.outputs[r], inner.resultShape(r)));
+    Arrays results = resultsFor(inner, forward, rule, inputs, made.empty(), operands);
+    for (Array& kept : keptArrays(context, operands)) results.push_back(std::move(kept));
+    Arrays gradients(forward.outputs.size());
+    for (std::size_t r = 0; r < gradients.size(); ++r)
         if (const auto given = inner.operandWith(gradient::kResultGradient, r))
             gradients[r] = *operands[*given];
-    }
-    for (Array& kept : keptArrays(context, operands)) results.push_back(std::move(kept));
     Arrays all = kernel.backward(inner, inputs, results, gradients), wanted;
     const Ints ports = context.op().attributes.integers("wanted");
     for (std::size_t r = 0; r < ports.size(); ++r) {

@@ -274,6 +274,12 @@ void TestDerived::gradientOps() {
                                  {weight, forward.forward()[0]}, {{2, 3, 5}})[0],
                      forward.backward({weight})[0]));
     }
+    for (const char* function : {"relu", "gelu", "silu"}) {
+        const Attributes of{{"function", Text(function)}};
+        QVERIFY(near(runGradient(OpKind::Elementwise, of, {kResultGradient, 0}, {0},
+                                 {g, noise({2, 3, 5})}, {{2, 3, 5}})[0],
+                     KernelCase(OpKind::Elementwise, {noise({2, 3, 5})}, of).backward({g})[0]));
+    }
     for (const char* mode : {"layer", "rms"}) {
         const bool layer = Text(mode) == "layer";
         const Attributes norm{{"mode", Text(mode)}, {"axes", Ints{2}}};
