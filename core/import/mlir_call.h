@@ -93,4 +93,7 @@ std::vector<Rule> controlRules();
 /// "prod"; empty if it is none of these.
 std::string_view reductionOf(const Operation& op);
 
+/// The same for Scatter: "none" (the update replaces), "add", "max", "min", "mul".
+std::string_view scatterReduction(const Operation& op);
+
 } // namespace shardlens::mlir

@@ -250,12 +250,31 @@ GatherNumbers gatherNumbers(const Call& call) {
     return numbers;
 }
 
+/// Rows found by vectors of indices over the first dimensions, all of the others taken whole.
+bool gatherNd(Call& call, const GatherNumbers& n) {
+    const Shape table = call.shape(0), indices = call.shape(1);
+    const std::size_t length = n.start.size();
+    if (length < 2 || n.start != counting(length) || n.collapsed != n.start ||
+        n.vectorDim != call.rank(1) - 1 || indices.back() != static_cast<std::int64_t>(length))
+        return false;
+    for (std::size_t d = 0; d < table.size(); ++d)
+        if (n.sizes[d] != (d < length ? 1 : table[d])) return false;
+    Ints trailing = counting(table.size() - length);
+    for (std::int64_t& dim : trailing) dim += call.rank(1) - 1;
+    if (n.offset != trailing) return false;
+    call.result(OpKind::GatherND, {{"batch_dims", std::int64_t{0}}},
+                {call.input(0), call.input(1)});
+    return true;
+}
+
 /// The embedding form: whole rows along one dimension of the table. All else stays opaque.
 void gather(Call& call, std::string_view) {
     const GatherNumbers n = gatherNumbers(call);
     const Shape table = call.shape(0), indices = call.shape(1);
-    call.require(n.batching.empty() && n.start.size() == 1 && n.collapsed == n.start &&
-                     n.sizes.size() == table.size(),
+    call.require(n.batching.empty() && n.sizes.size() == table.size() && !indices.empty(),
+                 "a gather that is no lookup of rows");
+    if (gatherNd(call, n)) return;
+    call.require(n.start.size() == 1 && n.collapsed == n.start,
                  "a gather that is no lookup of rows");
     const std::int64_t axis = call.axis(n.start[0], call.rank(0));
     for (std::size_t d = 0; d < table.size(); ++d)
@@ -291,6 +310,32 @@ void gather(Call& call, std::string_view) {
     call.result(OpKind::Transpose, {{"perm", perm}}, {found});
 }
 
+/// Rows written at vectors of indices over the first dimensions (the gradient of a lookup).
+void scatter(Call& call, std::string_view) {
+    const std::string_view text = call.op().attribute("scatter_dimension_numbers");
+    const auto field = [&](std::string_view name) {
+        return readIntegers(fieldOf(text, name)).value_or(Ints{});
+    };
+    call.require(call.count() == 3 && call.rank(1) >= 1, "a scatter of several arrays");
+    const std::string_view reduction = scatterReduction(call.op());
+    const Ints inserted = field("inserted_window_dims"), vector = field("index_vector_dim");
+    const std::size_t length = inserted.size();
+    const auto batch = static_cast<std::size_t>(call.rank(1)) - 1;
+    call.require(length <= call.shape(0).size(), "a scatter that writes no rows");
+    Ints window = counting(call.shape(0).size() - length);
+    for (std::int64_t& dim : window) dim += static_cast<std::int64_t>(batch);
+    call.require(!reduction.empty() && length >= 1 && inserted == counting(length) &&
+                     field("scatter_dims_to_operand_dims") == inserted &&
+                     field("input_batching_dims").empty() && vector.size() == 1 &&
+                     vector.front() == static_cast<std::int64_t>(batch) &&
+                     call.shape(1).back() == static_cast<std::int64_t>(length) &&
+                     field("update_window_dims") == window,
+                 "a scatter that writes no rows");
+    call.result(OpKind::Scatter,
+                {{"mode", std::string("nd")}, {"reduction", std::string(reduction)}},
+                call.inputs());
+}
+
 } // namespace
 
 std::vector<Rule> movementRules() {
@@ -310,6 +355,7 @@ std::vector<Rule> movementRules() {
         {"dynamic_update_slice", dynamicUpdateSlice},
         {"torch_index_select", indexSelect},
         {"gather", gather},
+        {"scatter", scatter},
     };
 }
 

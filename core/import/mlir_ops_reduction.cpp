@@ -162,6 +162,20 @@ std::string_view reductionOf(const Operation& op) {
     return reduction == nullptr ? std::string_view{} : reduction->function;
 }
 
+std::string_view scatterReduction(const Operation& op) {
+    if (const Reduction* reduction = findReduction(op))
+        return reduction->elementwise == "or" || reduction->elementwise == "and"
+                   ? std::string_view{}
+                   : reduction->elementwise;
+    // "return %update": the second argument of the region.
+    if (op.regions.size() != 1 || op.regions[0].blocks.size() != 1) return {};
+    const Block& block = op.regions[0].blocks[0];
+    const bool replaces = block.operations.size() == 1 && block.arguments.size() == 2 &&
+                          block.operations[0].operands.size() == 1 &&
+                          block.operations[0].operands[0].name == block.arguments[1].name;
+    return replaces ? "none" : std::string_view{};
+}
+
 std::vector<Rule> reductionRules() {
     return {
         {"reduce", reduce},

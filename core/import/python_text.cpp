@@ -297,7 +297,7 @@ Expression Parser::callOf(Expression callee) {
         Expression argument = single();
         if (takeIf("=")) {
             if (argument.kind != Expression::Kind::Name) fail("a keyword is expected before '='");
-            call.named.emplace_back(std::move(argument.text), single());
+            call.named.push_back({std::move(argument.text), single()});
         } else {
             call.items.push_back(std::move(argument));
         }
@@ -362,7 +362,7 @@ Expression Parser::dictionary() {
         Expression key = single();
         Expression value = takeIf(":") ? single() : make(Expression::Kind::None);
         if (key.kind == Expression::Kind::Text)
-            list.named.emplace_back(std::move(key.text), std::move(value));
+            list.named.push_back({std::move(key.text), std::move(value)});
         if (!takeIf(",")) break;
     }
     expect("}");

@@ -41,6 +41,8 @@ private:
     std::string_view m_fileComment;
 };
 
+struct NamedExpression;
+
 struct Expression {
     enum class Kind : std::uint8_t {
         None,
@@ -61,7 +63,13 @@ struct Expression {
     double real = 0;
     std::string text;
     std::vector<Expression> items;
-    std::vector<std::pair<std::string, Expression>> named;
+    std::vector<NamedExpression> named;
+};
+
+/// "name = value" in a call, "name: value" in a map.
+struct NamedExpression {
+    std::string name;
+    Expression value;
 };
 
 /// "torch.ops.aten.mm.default" of a name with attributes; empty if it is anything else.

@@ -26,6 +26,7 @@ private slots:
     void convolutionLayouts();
     void reductionWithStart();
     void lookupWithTransposedRows();
+    void rowsByVectors();
     void constantsHaveTheirValues();
     void storedConstantsAreParameters();
     void loopsAreUnrolled();
@@ -294,6 +295,35 @@ void TestMlir::lookupWithTransposedRows() {
     QCOMPARE(plain.op(*plain.findOp("arg0")).kind, OpKind::Parameter);
     QCOMPARE(kindsOf(looked("0", "8x2x3xf32")),
              QString("Reshape i32[2,3], Gather f32[2,3,8], Transpose f32[8,2,3]"));
+}
+
+void TestMlir::rowsByVectors() {
+    // jax: x[i, j], and the gradient of a lookup, which adds rows to a table of zeros.
+    const Graph found = importMain(
+        "%t: tensor<5x6x8xf32>, %i: tensor<3x2xi32>", "tensor<3x8xf32>",
+        "    %0 = \"stablehlo.gather\"(%t, %i) <{dimension_numbers = "
+        "#stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0, 1], start_index_map = [0, "
+        "1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1, 8>}> : (tensor<5x6x8xf32>, "
+        "tensor<3x2xi32>) -> tensor<3x8xf32>\n    return %0 : tensor<3x8xf32>\n");
+    QCOMPARE(kindsOf(found), QString("GatherND f32[3,8]"));
+    const auto written = [](const char* body, const char* window) {
+        return importMain(
+            "%t: tensor<5x8xf32>, %i: tensor<4x3x1xi32>, %u: tensor<4x3x8xf32>", "tensor<5x8xf32>",
+            fmt::format("    %0 = \"stablehlo.scatter\"(%t, %i, %u) <{{scatter_dimension_numbers = "
+                        "#stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 2>}}> ({{\n"
+                        "    ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n{}    }}) : "
+                        "(tensor<5x8xf32>, tensor<4x3x1xi32>, tensor<4x3x8xf32>) -> "
+                        "tensor<5x8xf32>\n    return %0 : tensor<5x8xf32>\n",
+                        window, body));
+    };
+    const char* add = "      %1 = stablehlo.add %a, %b : tensor<f32>\n      stablehlo.return %1 : "
+                      "tensor<f32>\n";
+    QCOMPARE(kindsOf(written(add, "2")), QString("Scatter f32[5,8]"));
+    QCOMPARE(lastOp(written(add, "2")).attributes.text("reduction"), std::string("add"));
+    const char* replace = "      stablehlo.return %b : tensor<f32>\n";
+    QCOMPARE(lastOp(written(replace, "2")).attributes.text("reduction"), std::string("none"));
+    QCOMPARE(lastOp(written(replace, "0")).kind, OpKind::Opaque);
 }
 
 void TestMlir::constantsHaveTheirValues() {
