@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
     cli.add_option("FILE", file, "Model or session to open in the window");
     app::addInfo(cli, action);
     app::addPlan(cli, action);
+    app::addVerify(cli, action);
     app::addClusters(cli, action);
     app::addScreenshot(cli, arguments, action);
     app::addLayoutHelper(cli, action);

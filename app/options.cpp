@@ -123,6 +123,16 @@ void addPlaceOptions(CLI::App& command, RequestOptions& options) {
         "Nodes of the cluster; default: 1, or without --cluster and --mesh as many as it takes")
         ->type_name("N");
     addOption(
+        command, options, "--devices-per-node",
+        [&options](const std::string& text) {
+            options.placed = true;
+            return [n = positive<int>("--devices-per-node", text)](PlanRequest& request) {
+                request.devicesPerNode = n;
+            };
+        },
+        "How many of each node's devices are used; default: all")
+        ->type_name("N");
+    addOption(
         command, options, "--mesh",
         [&options](const std::string& text) {
             options.placed = true;
@@ -164,6 +174,7 @@ PlanRequest RequestOptions::applied(PlanRequest request) const {
     if (placed) { // what was proposed or chosen for another place does not fit this one
         const PlanRequest fresh;
         request.nodes = fresh.nodes;
+        request.devicesPerNode = fresh.devicesPerNode;
         request.mesh = fresh.mesh;
     }
     for (const auto& change : changes) change(request);

@@ -31,7 +31,7 @@ std::vector<ClusterInfo> knownClusters() {
     return infos;
 }
 
-Cluster clusterByName(std::string_view name, int nodes) {
+Cluster clusterByName(std::string_view name, int nodes, int devicesPerNode) {
     const std::vector<Cluster>& clusters = builtinCatalogue().clusters;
     const auto found = std::ranges::find(clusters, name, &Cluster::name);
     if (found == clusters.end()) {
@@ -45,8 +45,14 @@ Cluster clusterByName(std::string_view name, int nodes) {
         throw PlanError(fmt::format("{} nodes of {} are not possible", nodes, name), {},
                         fmt::format("ask for 1 to {} nodes", most));
     }
+    if (devicesPerNode < 0 || devicesPerNode > found->devicesPerNode) {
+        throw PlanError(
+            fmt::format("{} devices of a node of {} are not possible", devicesPerNode, name), {},
+            fmt::format("use 1 to {}", found->devicesPerNode));
+    }
     Cluster cluster = *found;
     cluster.nodes = nodes;
+    if (devicesPerNode > 0) cluster.devicesPerNode = devicesPerNode;
     return cluster;
 }
 

@@ -51,8 +51,9 @@ struct ClusterInfo {
 };
 std::vector<ClusterInfo> knownClusters();
 
-/// @throws PlanError with the list of known names
-Cluster clusterByName(std::string_view name, int nodes);
+/// @param devicesPerNode how many of a node's devices are used; 0 = all
+/// @throws PlanError with the list of known names, or the number of devices that a node has
+Cluster clusterByName(std::string_view name, int nodes, int devicesPerNode = 0);
 
 inline constexpr std::size_t kMaxMeshAxes = 4;
 

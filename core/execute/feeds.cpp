@@ -135,7 +135,8 @@ Feeds makeFeeds(const Graph& graph, std::uint64_t seed) {
     const std::vector<std::int64_t> bounds = indexBounds(graph);
     for (OpId id = 0; id < graph.ops().size(); ++id) {
         const Op& op = graph.op(id);
-        if (!op.inputs.empty() || op.outputs.size() != 1 || op.kind == OpKind::Generate) continue;
+        if (op.kind != OpKind::Input && op.kind != OpKind::Parameter && op.kind != OpKind::Constant)
+            continue;
         const Tensor& tensor = graph.tensor(op.outputs.front());
         Array known = Array::zeros(tensor.spec, tensor.spec.shape);
         if (tensor.value && known.integral) {

@@ -11,7 +11,7 @@
 
 namespace shardlens {
 
-using Feeds = std::map<OpId, Array>; ///< for every op without operands that does not make them
+using Feeds = std::map<OpId, Array>; ///< for every Input, Parameter and Constant
 
 /// Parameters and inputs in [-1, 1]; constants and variances in [0.5, 1.5], where roots and
 /// logarithms exist; integers below the number of rows or classes that they choose from.

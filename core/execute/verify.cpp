@@ -19,12 +19,13 @@ double largestOf(const Array& array) {
     return largest;
 }
 
-/// Relative to the largest element; infinite where one is a number and the other is not.
-double relativeDifference(const Array& whole, const Array& sharded) {
+/// Relative to the largest element, or to `floor` if that is more; infinite where one is a number
+/// and the other is not.
+double relativeDifference(const Array& whole, const Array& sharded, double floor) {
     if (whole.shape != sharded.shape || whole.integral != sharded.integral ||
         whole.ints != sharded.ints)
         return INFINITY;
-    const double scale = largestOf(whole);
+    const double scale = std::max(largestOf(whole), floor);
     double worst = 0;
     for (std::size_t i = 0; i < whole.reals.size(); ++i) {
         const double a = whole.reals[i], b = sharded.reals[i];
@@ -42,15 +43,21 @@ public:
         : m_plan(plan), m_graph(plan.context->pricing->graph()), m_result(result) {}
 
     void compare(const StepValues& whole, const StepValues& sharded) {
+        // Where terms cancel to nothing what remains is the rounding of the terms: gradients are
+        // compared down to that of the largest.
+        constexpr double kNoise = 1e-5;
+        double largest = 0;
+        for (const Array& gradient : whole.gradients)
+            largest = std::max(largest, largestOf(gradient));
         for (TensorId id = 0; id < m_graph.tensors().size(); ++id) {
             const std::string& name = m_graph.tensor(id).name;
-            compare(whole.values[id], sharded.values[id], "value", name);
-            compare(whole.gradients[id], sharded.gradients[id], "gradient", name);
+            compare(whole.values[id], sharded.values[id], "value", name, 0);
+            compare(whole.gradients[id], sharded.gradients[id], "gradient", name, kNoise * largest);
         }
         for (const auto& [op, value] : whole.updated) {
             const auto found = sharded.updated.find(op);
             compare(value, found == sharded.updated.end() ? Array{} : found->second,
-                    "updated value", m_graph.op(op).name);
+                    "updated value", m_graph.op(op).name, 0);
         }
     }
 
@@ -87,10 +94,10 @@ private:
     /// Where both runs have the gradient. A gradient that is zero because no reader returns one is
     /// made by sharded runs only.
     void compare(const Array& whole, const Array& sharded, const char* what,
-                 const std::string& name) {
+                 const std::string& name, double floor) {
         if (whole.empty() && (sharded.empty() || largestOf(sharded) == 0)) return;
         ++m_result.tensors;
-        const double difference = relativeDifference(whole, sharded);
+        const double difference = relativeDifference(whole, sharded, floor);
         if (difference <= m_result.difference) return;
         m_result.difference = difference;
         m_result.worst = fmt::format("{} of {}", what, name);

@@ -110,6 +110,17 @@ std::vector<bool> needsGradient(const Graph& graph) {
         for (const TensorId output : op.outputs)
             needs[output] = depends && isFloat(graph.tensor(output).spec.dtype);
     }
+    // Gradients arrive from the outputs of the graph and from readers that have one themselves.
+    std::vector<bool> arrives(needs.size(), false);
+    for (const TensorId output : graph.outputs()) arrives[output] = true;
+    for (OpId id = static_cast<OpId>(graph.ops().size()); id-- > 0;) {
+        const Op& op = graph.op(id);
+        for (const TensorId output : op.outputs) needs[output] = needs[output] && arrives[output];
+        if (!std::ranges::any_of(op.outputs, [&](TensorId output) { return needs[output]; }))
+            continue;
+        for (const TensorId input : op.inputs)
+            if (input != kNoTensor) arrives[input] = true;
+    }
     return needs;
 }
 

@@ -17,7 +17,8 @@ std::vector<OpId> structuralOrder(const Graph& graph);
 /// Ops from which an output is reachable.
 std::vector<bool> reachesOutput(const Graph& graph);
 
-/// Tensors whose gradient is needed in training: floating point and dependent on a Parameter.
+/// Tensors that have a gradient in training: floating point, dependent on a Parameter, and on a way
+/// of such tensors to an output.
 std::vector<bool> needsGradient(const Graph& graph);
 
 } // namespace shardlens

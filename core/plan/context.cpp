@@ -94,7 +94,7 @@ std::shared_ptr<const PlanContext> makeContext(std::shared_ptr<const Graph> grap
     if (request.costModel == "alpa") {
         useAlpaModel(*context);
     } else {
-        context->cluster = clusterByName(request.cluster, request.nodes);
+        context->cluster = clusterByName(request.cluster, request.nodes, request.devicesPerNode);
         if (context->request.mesh.empty()) context->request.mesh = defaultMesh(context->cluster);
         context->mesh = layMesh(context->cluster, context->request.mesh);
         context->cost = rooflineModel(context->cluster);

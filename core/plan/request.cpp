@@ -138,6 +138,8 @@ bool readField(PlanRequest& request, std::string_view key, const Json& value) {
         request.cluster = textOf(value, key);
     else if (key == "nodes")
         request.nodes = static_cast<int>(integerOf(value, key, 1, most));
+    else if (key == "devices_per_node")
+        request.devicesPerNode = static_cast<int>(integerOf(value, key, 0, most));
     else if (key == "mesh")
         request.mesh = meshOf(value);
     else if (key == "batch")
@@ -202,6 +204,7 @@ Json toDocument(const PlanRequest& request) {
     return {{"version", kFormat},
             {"cluster", request.cluster},
             {"nodes", request.nodes},
+            {"devices_per_node", request.devicesPerNode},
             {"mesh", std::move(mesh)},
             {"batch", request.batch},
             {"sequence", request.sequence},

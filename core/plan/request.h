@@ -29,6 +29,7 @@ struct Pin {
 struct PlanRequest {
     std::string cluster = "dgx-h100";
     int nodes = 1;
+    int devicesPerNode = 0; ///< how many of each node's devices are used; 0 = all
     std::vector<AxisSize> mesh;                   ///< empty = defaultMesh
     std::int64_t batch = 8;                       ///< sequences (or samples) of one step
     std::int64_t sequence = 2048;                 ///< tokens

@@ -175,7 +175,8 @@ PlanRequest SetupPanel::edited() const {
     request.bindings = parseBindings(m_bindings->text());
     request.memoryLimitBytes.reset();
     if (m_memory->value() > 0) request.memoryLimitBytes = m_memory->value() * kGiB;
-    const Cluster cluster = clusterByName(request.cluster, request.nodes);
+    if (request.cluster != m_document.request().cluster) request.devicesPerNode = 0;
+    const Cluster cluster = clusterByName(request.cluster, request.nodes, request.devicesPerNode);
     const bool otherCluster = request.cluster != m_document.request().cluster ||
                               request.nodes != m_document.request().nodes;
     const QString typed = m_mesh->text();

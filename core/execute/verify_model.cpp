@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shrinks a model for the truth oracle and carries a plan's choices over to it by the names of ops.
+#include "core/execute/verify_model.h"
+
+#include "core/error.h"
+#include "core/model/canonical.h"
+#include "core/plan/planner.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace shardlens {
+
+namespace {
+
+constexpr int kMostRanks = 64;
+constexpr double kMostFlops = 2e10; ///< forward, of the whole model; a minute or so of plain loops
+
+double forwardFlopsOf(const Graph& graph) {
+    double sum = 0;
+    for (OpId id = 0; id < graph.ops().size(); ++id) {
+        const OpView view = viewOf(graph, id);
+        sum += forwardWork(view, factorRule(view)).flops;
+    }
+    return sum;
+}
+
+/// A small mesh is laid on as many devices of one node; prices do not matter here.
+PlanRequest placed(PlanRequest request) {
+    int devices = 1;
+    for (const AxisSize& axis : request.mesh) devices *= axis.size;
+    const Cluster whole = clusterByName(request.cluster, request.nodes);
+    if (request.mesh.empty() || devices >= whole.devices() || devices > whole.devicesPerNode)
+        return request;
+    request.nodes = 1;
+    request.devicesPerNode = devices;
+    return request;
+}
+
+} // namespace
+
+SmallModel shrinkForVerification(const Graph& graph, const Folding& folding,
+                                 const PlanRequest& request) {
+    ShrinkOptions options;
+    for (const AxisSize& axis : request.mesh) options.divisor *= axis.size;
+    if (options.divisor > kMostRanks)
+        throw PlanError(
+            fmt::format("a mesh of {} devices is too large to be run here", options.divisor),
+            "--mesh", fmt::format("use one of {} devices or fewer", kMostRanks));
+    auto small = std::make_shared<const Graph>(canonicalise(shrink(graph, folding, options)));
+    SmallModel result;
+    result.forwardFlops = forwardFlopsOf(*small);
+    if (result.forwardFlops > kMostFlops)
+        throw PlanError(
+            fmt::format("even shrunk, a forward pass takes {:.3g} FLOPs, too many for the "
+                        "reference kernels (at most {:.3g})",
+                        result.forwardFlops, kMostFlops),
+            graph.name, "open the model with a smaller batch or image (--batch, --seq, --bind)");
+    result.opsBefore = graph.ops().size();
+    result.parametersBefore = graph.parameterCount();
+    result.context =
+        makeContext(small, std::make_shared<const Folding>(fold(*small)), placed(request));
+    return result;
+}
+
+std::vector<Pin> pinsOfPlan(const std::string& json, const Graph& graph, const Mesh& mesh) {
+    const auto document = nlohmann::json::parse(json, nullptr, false);
+    if (!document.is_object() || document.value("format", "") != "shardlens-plan" ||
+        !document.contains("ops") || !document["ops"].is_array())
+        throw InputError("this is no plan", "--plan", "write one with `shardlens plan … --json`");
+    std::string axes;
+    for (const auto& axis : document.value("mesh", nlohmann::json::array()))
+        axes += fmt::format("{}{}={}", axes.empty() ? "" : ",", axis.value("name", ""),
+                            axis.value("size", 0));
+    if (axes != mesh.toString())
+        throw InputError(fmt::format("the plan is for the mesh {}, not {}", axes, mesh.toString()),
+                         "--plan", fmt::format("give --mesh {}", axes));
+    std::vector<Pin> pins;
+    for (const auto& op : document["ops"]) {
+        if (!op.is_object() || !op.contains("name") || !op["name"].is_string() ||
+            !op.contains("choice") || !op["choice"].is_string())
+            throw InputError("an op of the plan has no name or choice", "--plan");
+        if (graph.findOp(op["name"].get<std::string>()))
+            pins.push_back({op["name"].get<std::string>(), op["choice"].get<std::string>()});
+    }
+    if (pins.empty()) throw InputError("the plan names no op of this model", "--plan");
+    return pins;
+}
+
+} // namespace shardlens

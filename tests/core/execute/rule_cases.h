@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// One small graph for every kind of op and several shapes and attributes of each: what the property
+// tests run under every choice. Floating-point operands are parameters, so that every gradient is
+// compared too.
+#pragma once
+
+#include "core/model/catalogue.h"
+
+#include <string>
+#include <vector>
+
+namespace shardlens::test {
+
+struct OperandCase {
+    Shape shape;
+    DType dtype = DType::F32; ///< F32: a parameter; others: an input
+    bool positive = false;    ///< an argument of a root or logarithm
+};
+
+struct RuleCase {
+    std::string name;
+    OpKind kind;
+    Attributes attributes;
+    std::vector<OperandCase> operands; ///< dtype Unknown: absent
+};
+
+using I = std::int64_t;
+using L = std::vector<std::int64_t>;
+using T = std::string;
+
+inline OperandCase ints(Shape shape) {
+    return {std::move(shape), DType::I64};
+}
+inline OperandCase mask(Shape shape) {
+    return {std::move(shape), DType::Bool};
+}
+inline OperandCase positive(Shape shape) {
+    return {std::move(shape), DType::F32, true};
+}
+inline OperandCase absent() {
+    return {{}, DType::Unknown};
+}
+
+inline std::vector<RuleCase> contractionCases() {
+    using enum OpKind;
+    return {
+        {"matmul", MatMul, {}, {{{12, 8}}, {{8, 24}}}},
+        {"matmul bias", MatMul, {}, {{{12, 8}}, {{8, 24}}, {{24}}}},
+        {"matmul batched", MatMul, {}, {{{4, 6, 8}}, {{4, 8, 12}}}},
+        {"matmul broadcast", MatMul, {}, {{{2, 6, 4, 12}}, {{6, 12, 8}}, {{4, 8}}}},
+        {"matmul transposed", MatMul, {{"transA", I{1}}, {"transB", I{1}}}, {{{8, 12}}, {{6, 8}}}},
+        {"matmul vector", MatMul, {}, {{{12}}, {{4, 12, 6}}}},
+        {"matmul uneven", MatMul, {}, {{{5, 7}}, {{7, 9}}, {{9}}}},
+        {"einsum attention",
+         Einsum,
+         {{"equation", T("bshd,bthd->bhst")}},
+         {{{2, 6, 4, 3}}, {{2, 12, 4, 3}}}},
+        {"einsum experts",
+         Einsum,
+         {{"equation", T("ebch,ehf->ebcf")}},
+         {{{4, 2, 3, 8}}, {{4, 8, 12}}}},
+        {"einsum lone sum", Einsum, {{"equation", T("ij,k->i")}}, {{{4, 6}}, {{12}}}},
+        {"einsum three",
+         Einsum,
+         {{"equation", T("ij,jk,kl->il")}},
+         {{{4, 6}}, {{6, 8}}, {{8, 12}}}},
+        {"einsum diagonal", Einsum, {{"equation", T("iij->j")}}, {{{4, 4, 12}}}},
+        {"attention", Attention, {}, {{{2, 6, 4, 3}}, {{2, 12, 4, 3}}, {{2, 12, 4, 5}}}},
+        {"attention causal",
+         Attention,
+         {{"causal", I{1}}},
+         {{{2, 12, 4, 3}}, {{2, 12, 4, 3}}, {{2, 12, 4, 3}}}},
+        {"attention grouped",
+         Attention,
+         {{"causal", I{1}}},
+         {{{2, 12, 12, 2}}, {{2, 12, 6, 2}}, {{2, 12, 6, 2}}}},
+        {"attention short",
+         Attention,
+         {{"causal", I{1}}},
+         {{{2, 2, 4, 2}}, {{2, 2, 2, 2}}, {{2, 2, 2, 2}}}},
+        {"attention masked",
+         Attention,
+         {},
+         {{{2, 6, 4, 3}}, {{2, 12, 4, 3}}, {{2, 12, 4, 3}}, {{2, 4, 6, 12}}}},
+    };
+}
+
+inline std::vector<RuleCase> convolutionCases() {
+    using enum OpKind;
+    const L strides{2, 2}, pads{1, 1, 1, 1};
+    return {
+        {"conv", Conv, {{"pads", pads}}, {{{4, 6, 5, 5}}, {{12, 6, 3, 3}}, {{12}}}},
+        {"conv point", Conv, {}, {{{2, 8, 4, 6}}, {{4, 8, 1, 1}}}},
+        {"conv strided",
+         Conv,
+         {{"strides", strides}, {"pads", pads}, {"dilations", L{2, 2}}},
+         {{{2, 4, 9, 9}}, {{8, 4, 3, 3}}}},
+        {"conv grouped", Conv, {{"group", I{4}}}, {{{2, 8, 5, 5}}, {{12, 2, 3, 3}}, {{12}}}},
+        {"conv depthwise",
+         Conv,
+         {{"group", I{12}}, {"pads", pads}},
+         {{{2, 12, 4, 4}}, {{12, 1, 3, 3}}}},
+        {"conv 1d", Conv, {}, {{{4, 6, 8}}, {{4, 6, 3}}}},
+        {"conv transpose",
+         ConvTranspose,
+         {{"strides", strides}},
+         {{{2, 6, 4, 4}}, {{6, 4, 3, 3}}, {{4}}}},
+        {"conv transpose grouped",
+         ConvTranspose,
+         {{"group", I{2}}},
+         {{{4, 4, 3, 3}}, {{4, 6, 2, 2}}}},
+        {"pool max",
+         Pool,
+         {{"mode", T("max")}, {"kernel", L{3, 3}}, {"strides", strides}, {"pads", pads}},
+         {{{4, 6, 7, 7}}}},
+        {"pool average",
+         Pool,
+         {{"mode", T("average")}, {"kernel", L{2, 2}}, {"strides", strides}},
+         {{{2, 4, 6, 6}}}},
+        {"global average", GlobalPool, {{"mode", T("average")}}, {{{2, 4, 6, 4}}}},
+        {"global max", GlobalPool, {{"mode", T("max")}}, {{{2, 4, 6, 4}}}},
+    };
+}
+
+inline RuleCase elementwise(std::string function, std::vector<OperandCase> operands,
+                            Attributes attributes = {}) {
+    attributes.set("function", function);
+    return {"elementwise " + function, OpKind::Elementwise, std::move(attributes),
+            std::move(operands)};
+}
+
+inline std::vector<RuleCase> vectorCases() {
+    using enum OpKind;
+    std::vector<RuleCase> cases{
+        elementwise("add", {{{4, 6, 8}}, {{6, 8}}}),
+        elementwise("mul", {{{4, 1, 8}}, {{1, 6, 8}}}),
+        elementwise("sub", {{{4, 6}}, {{1}}}),
+        elementwise("div", {{{4, 6}}, positive({6})}),
+        elementwise("where", {mask({4, 6}), {{4, 6}}, {{6}}}),
+        elementwise("cast", {{{4, 6}}}, {{"to", T("bf16")}}),
+        {"dropout", Dropout, {{"ratio", 0.5}}, {{{4, 12}}}},
+        {"softmax", Softmax, {{"axes", L{2}}, {"function", T("softmax")}}, {{{2, 4, 12}}}},
+        {"softmax two axes",
+         Softmax,
+         {{"axes", L{1, 2}}, {"function", T("softmax")}},
+         {{{2, 4, 6}}}},
+        {"log-softmax", Softmax, {{"axes", L{1}}, {"function", T("logsoftmax")}}, {{{4, 12}}}},
+        {"hardmax", Softmax, {{"axes", L{1}}, {"function", T("hardmax")}}, {{{4, 12}}}},
+        {"layer norm",
+         Norm,
+         {{"mode", T("layer")}, {"axes", L{2}}},
+         {{{2, 6, 12}}, {{12}}, {{12}}}},
+        {"layer norm two axes",
+         Norm,
+         {{"mode", T("layer")}, {"axes", L{1, 2}}},
+         {{{4, 6, 4}}, {{6, 4}}, {{6, 4}}}},
+        {"rms norm", Norm, {{"mode", T("rms")}, {"axes", L{2}}}, {{{2, 6, 12}}, {{12}}}},
+        {"batch norm",
+         Norm,
+         {{"mode", T("batch")}},
+         {{{4, 6, 2, 2}}, {{6}}, {{6}}, {{6}}, positive({6})}},
+        {"batch norm training",
+         Norm,
+         {{"mode", T("batch")}, {"training", I{1}}},
+         {{{4, 6, 2, 2}}, {{6}}, {{6}}}},
+        {"group norm",
+         Norm,
+         {{"mode", T("group")}, {"groups", I{2}}},
+         {{{4, 6, 3, 2}}, {{6}}, {{6}}}},
+        {"instance norm", Norm, {{"mode", T("instance")}}, {{{4, 6, 3, 2}}, {{6}}, {{6}}}},
+        {"rotary", Rotary, {}, {{{2, 6, 4, 8}}}},
+        {"arg max", ArgReduce, {{"function", T("argmax")}, {"axis", I{1}}}, {{{4, 12}}}},
+        {"top-k", TopK, {{"axis", I{1}}, {"k", I{3}}}, {{{4, 12}}}},
+        {"cumulative sum", CumSum, {{"axis", I{1}}}, {{{4, 12}}}},
+        {"cross-entropy", CrossEntropy, {}, {{{4, 6, 12}}, ints({4, 6})}},
+        {"cross-entropy flat", CrossEntropy, {}, {{{6, 8}}, ints({6})}},
+    };
+    for (const char* function : {"relu", "gelu", "silu", "tanh", "sigmoid", "exp", "neg"})
+        cases.push_back(elementwise(function, {{{4, 6}}}));
+    for (const char* function : {"sqrt", "log"})
+        cases.push_back(elementwise(function, {positive({4, 6})}));
+    for (const char* function :
+         {"sum", "mean", "max", "min", "prod", "l1", "l2", "sumsquare", "logsumexp"})
+        cases.push_back({std::string("reduce ") + function,
+                         Reduce,
+                         {{"function", T(function)}, {"axes", L{0, 2}}, {"keepdims", I{0}}},
+                         {{{4, 6, 2}}}});
+    cases.push_back({"reduce logsum",
+                     Reduce,
+                     {{"function", T("logsum")}, {"axes", L{1}}, {"keepdims", I{1}}},
+                     {positive({4, 12})}});
+    return cases;
+}
+
+inline std::vector<RuleCase> movementCases() {
+    using enum OpKind;
+    return {
+        {"embedding", Gather, {{"axis", I{0}}}, {{{24, 8}}, ints({4, 6})}},
+        {"gather inner", Gather, {{"axis", I{1}}}, {{{4, 12, 6}}, ints({8})}},
+        {"transpose", Transpose, {{"perm", L{2, 0, 1}}}, {{{4, 6, 8}}}},
+        {"reshape split", Reshape, {{"shape", L{4, 6, 3, 4}}}, {{{4, 6, 12}}}},
+        {"reshape merge", Reshape, {{"shape", L{24, 12}}}, {{{4, 6, 12}}}},
+        {"reshape odd", Reshape, {{"shape", L{4, 6}}}, {{{6, 4}}}},
+        {"reshape squeeze", Reshape, {{"shape", L{4, 6}}}, {{{4, 1, 6}}}},
+        {"expand", Expand, {{"shape", L{4, 6, 8}}}, {{{6, 1}}}},
+        {"tile", Tile, {{"repeats", L{2, 1}}}, {{{4, 6}}}},
+        {"concat", Concat, {{"axis", I{1}}}, {{{4, 6}}, {{4, 2}}}},
+        {"split", Split, {{"axis", I{1}}, {"sizes", L{4, 8}}}, {{{4, 12}}}},
+        {"slice",
+         Slice,
+         {{"starts", L{1}}, {"ends", L{5}}, {"axes", L{1}}, {"steps", L{2}}},
+         {{{4, 6, 2}}}},
+        {"slice backwards",
+         Slice,
+         {{"starts", L{-1}}, {"ends", L{-100}}, {"axes", L{1}}, {"steps", L{-1}}},
+         {{{4, 6}}}},
+        {"pad", Pad, {{"pads", L{0, 1, 0, 2}}}, {{{4, 6}}}},
+    };
+}
+
+inline std::vector<RuleCase> mixtureCases() {
+    using enum OpKind;
+    return {
+        {"dispatch", MoeDispatch, {{"top_k", I{2}}}, {{{4, 12, 6}}, positive({4, 12, 4})}},
+        {"dispatch tight",
+         MoeDispatch,
+         {{"top_k", I{1}}, {"capacity_factor", 0.5}},
+         {{{2, 8, 4}}, positive({2, 8, 4})}},
+        {"combine", MoeCombine, {{"top_k", I{2}}}, {{{4, 2, 6, 8}}, positive({2, 12, 4})}},
+    };
+}
+
+inline std::vector<RuleCase> ruleCases() {
+    std::vector<RuleCase> all;
+    for (const auto& family :
+         {contractionCases(), convolutionCases(), vectorCases(), movementCases(), mixtureCases()})
+        all.insert(all.end(), family.begin(), family.end());
+    return all;
+}
+
+/// The op with its operands as sources, and its results as outputs.
+inline Graph graphOf(const RuleCase& rule) {
+    Graph graph;
+    graph.name = rule.name;
+    Op op;
+    op.name = "op";
+    op.kind = rule.kind;
+    op.attributes = rule.attributes;
+    for (std::size_t i = 0; i < rule.operands.size(); ++i) {
+        const OperandCase& operand = rule.operands[i];
+        if (operand.dtype == DType::Unknown) {
+            op.inputs.push_back(kNoTensor);
+            continue;
+        }
+        Op source;
+        source.name = "operand" + std::to_string(i);
+        source.kind = isFloat(operand.dtype) ? OpKind::Parameter : OpKind::Input;
+        const OpId id = graph.addOp(source, {{operand.dtype, operand.shape}});
+        op.inputs.push_back(graph.op(id).outputs.front());
+    }
+    for (const TensorId result : graph.op(addInferred(graph, op)).outputs) graph.markOutput(result);
+    return graph;
+}
+
+} // namespace shardlens::test
