@@ -51,6 +51,7 @@ private slots:
     void clustersAreListed();
     void infoCountsTheModel();
     void planJsonHasItsKeys();
+    void plansAreVerified();
     void planIsTheSameEveryTime();
     void planReportNamesWhatWasAsked();
     void pinsHold();
@@ -227,6 +228,41 @@ void TestCli::infoCountsTheModel() {
     const auto text = run({"info", m_model}, withoutDisplay());
     QCOMPARE(text.code, 0);
     QVERIFY2(text.out.contains("4 × "), text.out.constData());
+}
+
+/// The optimum, random plans and a plan from a file equal the whole model when they are run.
+void TestCli::plansAreVerified() {
+    const QStringList place = {"--mesh", "dp=2,tp=2", "--batch", "8", "--seq", "128"};
+    const auto verified = [&](const QStringList& more) {
+        const auto outcome =
+            run(QStringList{"verify", m_model, "--json"} + place + more, withoutDisplay());
+        return std::pair(outcome.code, Json::parse(outcome.out.constData(), nullptr, false));
+    };
+    const auto [code, optimum] = verified({});
+    QCOMPARE(code, 0);
+    QCOMPARE(optimum.at("plans").size(), std::size_t{1});
+    QVERIFY(optimum.at("plans")[0].at("agrees").get<bool>());
+    QVERIFY(optimum.at("plans")[0].at("difference").get<double>() < 1e-9);
+    QVERIFY(!optimum.at("plans")[0].at("collectives").empty());
+
+    const auto [randomCode, random] = verified({"--random", "5"});
+    QCOMPARE(randomCode, 0);
+    QCOMPARE(random.at("plans").size(), std::size_t{5});
+
+    // What the planner found for the real sizes, on a cluster of as many devices.
+    const auto plan = run(QStringList{"plan", m_model, "--json", "--devices-per-node", "4"} + place,
+                          withoutDisplay());
+    QCOMPARE(plan.code, 0);
+    const auto [fileCode, fromFile] = verified({"--plan", write("plan.json", plan.out)});
+    QCOMPARE(fileCode, 0);
+    QVERIFY(fromFile.at("plans")[0].at("agrees").get<bool>());
+
+    const auto text = run(QStringList{"verify", m_model} + place, withoutDisplay());
+    QCOMPARE(text.code, 0);
+    QVERIFY2(text.out.contains("equals the whole model"), text.out.constData());
+    QVERIFY2(text.out.contains("as predicted"), text.out.constData());
+    const auto wrong = verified({"--plan", m_model});
+    QCOMPARE(wrong.first, 1);
 }
 
 void TestCli::planJsonHasItsKeys() {

@@ -27,6 +27,7 @@ FactorRule matmul(std::int64_t b, std::int64_t m, std::int64_t k, std::int64_t n
     rule.addFactor("n", n);
     rule.operands = {{{0}, {1}, {2}}, {{2}, {3}}, {{3}}};
     rule.results = {{{0}, {1}, {3}}};
+    rule.addedOnce = {2};
     return rule;
 }
 

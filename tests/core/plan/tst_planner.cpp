@@ -102,7 +102,7 @@ private slots:
                  clash.c_str());
         QVERIFY(refusal({{"no.such.op", "n@tp"}}).find("names no op") != std::string::npos);
         QVERIFY(refusal({{"layer3.up", "zebra@tp"}}).find("zebra") != std::string::npos);
-        QVERIFY(refusal({{"layer3.attention", "t@tp"}}).find("t must stay whole") !=
+        QVERIFY(refusal({{"layer3.attention", "d@tp"}}).find("d must stay whole") !=
                 std::string::npos);
     }
     /// Min-marginals against solving again with the choice pinned.
