@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <map>
+
 namespace shardlens {
 
 namespace {
@@ -25,8 +27,9 @@ double forwardFlopsOf(const Graph& graph) {
     return sum;
 }
 
-/// A small mesh is laid on as many devices of one node; prices do not matter here.
-PlanRequest placed(PlanRequest request) {
+} // namespace
+
+PlanRequest onAsManyDevices(PlanRequest request) {
     int devices = 1;
     for (const AxisSize& axis : request.mesh) devices *= axis.size;
     const Cluster whole = clusterByName(request.cluster, request.nodes);
@@ -37,7 +40,27 @@ PlanRequest placed(PlanRequest request) {
     return request;
 }
 
-} // namespace
+Decisions carriedOver(const Plan& plan, const PlanContext& small) {
+    const Graph& from = *plan.context->graph;
+    const Graph& to = *small.graph;
+    std::map<std::string_view, TensorId> tensors;
+    for (TensorId id = 0; id < from.tensors().size(); ++id) tensors[from.tensor(id).name] = id;
+    Decisions decisions;
+    for (const Op& op : to.ops()) {
+        const auto id = from.findOp(op.name);
+        if (!id) throw PlanError("the plan does not know this op", op.name);
+        decisions.op.push_back(plan.decisions.op[*id]);
+    }
+    for (TensorId id = 0; id < to.tensors().size(); ++id) {
+        const bool handedOver = small.pricing->hasHandover(id);
+        const auto found = tensors.find(to.tensor(id).name);
+        const bool known = found != tensors.end() && plan.decisions.hasHandover[found->second];
+        decisions.hasHandover.push_back(handedOver);
+        decisions.handover.push_back(handedOver && known ? plan.decisions.handover[found->second]
+                                                         : Layout{});
+    }
+    return decisions;
+}
 
 SmallModel shrinkForVerification(const Graph& graph, const Folding& folding,
                                  const PlanRequest& request) {
@@ -59,7 +82,7 @@ SmallModel shrinkForVerification(const Graph& graph, const Folding& folding,
     result.opsBefore = graph.ops().size();
     result.parametersBefore = graph.parameterCount();
     result.context =
-        makeContext(small, std::make_shared<const Folding>(fold(*small)), placed(request));
+        makeContext(small, std::make_shared<const Folding>(fold(*small)), onAsManyDevices(request));
     return result;
 }
 

@@ -19,6 +19,14 @@ struct SmallModel {
 SmallModel shrinkForVerification(const Graph& graph, const Folding& folding,
                                  const PlanRequest& request);
 
+/// A request for a mesh that is smaller than its cluster: as many devices of one node, if that has
+/// them. Others come back as they are.
+PlanRequest onAsManyDevices(PlanRequest request);
+
+/// The choices of a plan for the real model, for the ops and tensors that remain of it.
+/// @throws PlanError naming an op that the plan does not know
+Decisions carriedOver(const Plan& plan, const PlanContext& small);
+
 /// Pins that repeat the choices of a plan document (as toJson() writes it), for the ops that the
 /// graph has. @throws InputError if it is no such document
 std::vector<Pin> pinsOfPlan(const std::string& json, const Graph& graph, const Mesh& mesh);

@@ -232,37 +232,40 @@ void TestCli::infoCountsTheModel() {
 
 /// The optimum, random plans and a plan from a file equal the whole model when they are run.
 void TestCli::plansAreVerified() {
-    const QStringList place = {"--mesh", "dp=2,tp=2", "--batch", "8", "--seq", "128"};
-    const auto verified = [&](const QStringList& more) {
+    const QString large = QStringLiteral(SHARDLENS_SOURCE "/samples/llama3-8b.json");
+    const QStringList place = {"--mesh", "dp=2,tp=2", "--batch", "8", "--seq", "512"};
+    const auto verified = [&](const QString& model, const QStringList& more) {
         const auto outcome =
-            run(QStringList{"verify", m_model, "--json"} + place + more, withoutDisplay());
+            run(QStringList{"verify", model, "--json"} + place + more, withoutDisplay());
         return std::pair(outcome.code, Json::parse(outcome.out.constData(), nullptr, false));
     };
-    const auto [code, optimum] = verified({});
+    const auto [code, optimum] = verified(large, {});
     QCOMPARE(code, 0);
     QCOMPARE(optimum.at("plans").size(), std::size_t{1});
     QVERIFY(optimum.at("plans")[0].at("agrees").get<bool>());
     QVERIFY(optimum.at("plans")[0].at("difference").get<double>() < 1e-9);
     QVERIFY(!optimum.at("plans")[0].at("collectives").empty());
 
-    const auto [randomCode, random] = verified({"--random", "5"});
+    const auto [randomCode, random] = verified(m_model, {"--random", "5"});
     QCOMPARE(randomCode, 0);
     QCOMPARE(random.at("plans").size(), std::size_t{5});
 
     // What the planner found for the real sizes, on a cluster of as many devices.
-    const auto plan = run(QStringList{"plan", m_model, "--json", "--devices-per-node", "4"} + place,
+    const auto plan = run(QStringList{"plan", large, "--json", "--devices-per-node", "4"} + place,
                           withoutDisplay());
     QCOMPARE(plan.code, 0);
-    const auto [fileCode, fromFile] = verified({"--plan", write("plan.json", plan.out)});
+    const auto [fileCode, fromFile] = verified(large, {"--plan", write("plan.json", plan.out)});
     QCOMPARE(fileCode, 0);
     QVERIFY(fromFile.at("plans")[0].at("agrees").get<bool>());
 
-    const auto text = run(QStringList{"verify", m_model} + place, withoutDisplay());
+    const auto text = run(QStringList{"verify", large} + place, withoutDisplay());
     QCOMPARE(text.code, 0);
     QVERIFY2(text.out.contains("equals the whole model"), text.out.constData());
     QVERIFY2(text.out.contains("as predicted"), text.out.constData());
-    const auto wrong = verified({"--plan", m_model});
-    QCOMPARE(wrong.first, 1);
+    const auto wrong =
+        run(QStringList{"verify", m_model, "--plan", m_model} + place, withoutDisplay());
+    QCOMPARE(wrong.code, 1);
+    QVERIFY2(wrong.err.contains("no plan"), wrong.err.constData());
 }
 
 void TestCli::planJsonHasItsKeys() {
