@@ -3,6 +3,7 @@
 #include "core/import/importer.h"
 
 #include "core/error.h"
+#include "core/import/execution_trace.h"
 #include "core/import/fx_text.h"
 #include "core/import/gguf_import.h"
 #include "core/import/gunzip.h"
@@ -94,6 +95,12 @@ Graph readTorchExport(const Source& source, const ImportOptions& options) {
     return graph;
 }
 
+Graph readExecutionTrace(const Source& source, const ImportOptions& options) {
+    Graph graph = importExecutionTrace(source.text(), source.where, options);
+    graph.name = cleaned(source.path.stem().string());
+    return graph;
+}
+
 constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::HfConfig, readHfConfig},
     {FileKind::Onnx, readOnnx},
@@ -101,6 +108,7 @@ constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::MlirText, readMlir},
     {FileKind::FxText, readFx},
     {FileKind::TorchExport, readTorchExport},
+    {FileKind::ExecutionTrace, readExecutionTrace},
     {FileKind::Gguf, readGguf},
     {FileKind::SafetensorsIndex, readSafetensorsIndex},
     {FileKind::ModelExplorer, readModelExplorer},

@@ -124,7 +124,7 @@ Recognised json(std::string_view text) {
         return unsupported("a Kineto (Chrome) trace",
                            "it is no model: open the model that was traced");
     if (has("\"schema\"") && has("\"nodes\"") && (has("\"op_schema\"") || has("\"attrs\"")))
-        return unsupported("a PyTorch execution trace", kLater);
+        return {FileKind::ExecutionTrace, "PyTorch execution trace", {}};
     if ((has("\"graphs\"") || has("\"graphCollections\"")) &&
         (has("\"incomingEdges\"") || has("\"namespace\"")))
         return {FileKind::ModelExplorer, "Model Explorer graph", {}};

@@ -49,6 +49,10 @@ std::size_t itemsOf(const Value& value) {
 
 } // namespace
 
+bool isKnown(std::string_view target) {
+    return ruleFor(target) != nullptr;
+}
+
 bool givesTuple(std::string_view target, bool indexed) {
     const Rule* rule = ruleFor(target);
     return rule == nullptr ? indexed : rule->tuple && indexed;

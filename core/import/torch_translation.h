@@ -113,6 +113,8 @@ std::vector<Rule> reductionRules();
 std::vector<Rule> sourceRules();
 std::vector<Rule> collectiveRules();
 
+/// Whether some row knows the target.
+bool isKnown(std::string_view target);
 /// Whether what a call gives is taken apart by getitem. @param indexed it is, somewhere
 bool givesTuple(std::string_view target, bool indexed);
 

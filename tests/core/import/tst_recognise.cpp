@@ -151,8 +151,8 @@ void TestRecognise::magics_data() {
     row("index", R"({"metadata": {}, "weight_map": {"a": "b"}})", "safetensors index",
         "safetensors index");
     unsupported("a Kineto", R"({"traceEvents": []})");
-    unsupported("a PyTorch execution trace",
-                R"({"schema": "1.0.1", "nodes": [{"name": "x", "op_schema": ""}]})");
+    row("execution trace", R"({"schema": "1.0.1", "nodes": [{"name": "x", "op_schema": ""}]})",
+        "execution trace", "PyTorch execution trace");
     row("explorer", R"( {"label": "a", "graphs": [{"nodes": [{"incomingEdges": []}]}]})",
         "model explorer", "Model Explorer graph");
     row("explorer, a list", R"([{"id": "a", "graphs": [{"nodes": [{"incomingEdges": []}]}]}])",
@@ -251,7 +251,7 @@ void TestRecognise::sharedFiles_data() {
     };
     single("other/model_explorer_test_graph_original.json", "Model Explorer graph");
     single("profiles/hta_kineto_sampled_rank-0.json.gz", "a Kineto (Chrome) trace");
-    single("profiles/pytorch_et_linear.json.gz", "a PyTorch execution trace");
+    single("profiles/pytorch_et_linear.json.gz", "PyTorch execution trace");
     single("profiles/autoparallel_colls8_8.table", "a file of an unknown kind");
 }
 
