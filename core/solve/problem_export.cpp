@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
+#include <tuple>
 
 namespace shardlens::solve {
 namespace {
@@ -34,7 +36,8 @@ struct Range {
 
 class WcspWriter {
 public:
-    WcspWriter(std::ostream& out, const Problem& problem) : m_out(out), m_problem(problem) {}
+    WcspWriter(std::ostream& out, const IntervalProblem& problem)
+        : m_out(out), m_problem(problem) {}
 
     double write() {
         double span = 0, offset = 0;
@@ -44,11 +47,11 @@ public:
             offset += range.least;
         };
         std::size_t functions = m_problem.nodes.size(), largest = 1;
-        for (const Node& node : m_problem.nodes) {
+        for (const auto& node : m_problem.nodes) {
             add(node.cost);
             largest = std::max(largest, node.cost.size());
         }
-        for (const Edge& edge : m_problem.edges) {
+        for (const IntervalProblem::Pair& edge : m_problem.pairs) {
             add(functionOf(edge));
             ++functions;
         }
@@ -57,18 +60,18 @@ public:
         m_top = static_cast<std::int64_t>(span) + 1;
         fmt::print(m_out, "shardlens {} {} {} {}\n", m_problem.nodes.size(), largest, functions,
                    m_top);
-        for (const Node& node : m_problem.nodes) fmt::print(m_out, "{} ", node.cost.size());
+        for (const auto& node : m_problem.nodes) fmt::print(m_out, "{} ", node.cost.size());
         fmt::print(m_out, "\n");
         for (NodeId id = 0; id < m_problem.nodes.size(); ++id) {
             writeUnary(id, m_problem.nodes[id].cost);
         }
-        for (const Edge& edge : m_problem.edges) writeEdge(edge);
+        for (const IntervalProblem::Pair& edge : m_problem.pairs) writeEdge(edge);
         return offset;
     }
 
 private:
     /// The values of an edge: of a self edge, its diagonal.
-    static std::vector<double> functionOf(const Edge& edge) {
+    static std::vector<double> functionOf(const IntervalProblem::Pair& edge) {
         if (edge.u != edge.v) return edge.cost->values;
         std::vector<double> diagonal;
         for (std::size_t c = 0; c < edge.cost->rows; ++c) {
@@ -89,7 +92,7 @@ private:
         }
     }
 
-    void writeEdge(const Edge& edge) {
+    void writeEdge(const IntervalProblem::Pair& edge) {
         const std::vector<double> costs = functionOf(edge);
         if (edge.u == edge.v) return writeUnary(edge.u, costs);
         const double least = Range(costs).least;
@@ -101,15 +104,15 @@ private:
     }
 
     std::ostream& m_out;
-    const Problem& m_problem;
+    const IntervalProblem& m_problem;
     std::int64_t m_top = 0;
 };
 
 class LpWriter {
 public:
-    LpWriter(std::ostream& out, const Problem& problem) : m_out(out), m_problem(problem) {
-        for (const Node& node : problem.nodes) m_unary.push_back(node.cost);
-        for (const Edge& edge : problem.edges) {
+    LpWriter(std::ostream& out, const IntervalProblem& problem) : m_out(out), m_problem(problem) {
+        for (const auto& node : problem.nodes) m_unary.push_back(node.cost);
+        for (const IntervalProblem::Pair& edge : problem.pairs) {
             if (edge.u != edge.v) continue;
             auto& unary = m_unary[edge.u];
             for (std::size_t c = 0; c < unary.size(); ++c) unary[c] += edge.cost->at(c, c);
@@ -122,14 +125,14 @@ public:
             forEachChoice(
                 i, [&](std::size_t c) { term(m_unary[i][c], fmt::format("s_{}_{}", i, c)); });
         }
-        for (std::size_t k = 0; k < m_problem.edges.size(); ++k) {
+        for (std::size_t k = 0; k < m_problem.pairs.size(); ++k) {
             forEachPair(k, [&](std::size_t a, std::size_t b) {
-                term(m_problem.edges[k].cost->at(a, b), fmt::format("e_{}_{}_{}", k, a, b));
+                term(m_problem.pairs[k].cost->at(a, b), fmt::format("e_{}_{}_{}", k, a, b));
             });
         }
         fmt::print(m_out, "\nSubject To\n");
         for (NodeId i = 0; i < m_problem.nodes.size(); ++i) writeChoice(i);
-        for (std::size_t k = 0; k < m_problem.edges.size(); ++k) writeEdge(k);
+        for (std::size_t k = 0; k < m_problem.pairs.size(); ++k) writeEdge(k);
         writeLimit();
         fmt::print(m_out, "Bounds\n 0 <= one <= 0\nBinary\n");
         for (NodeId i = 0; i < m_problem.nodes.size(); ++i) {
@@ -147,7 +150,7 @@ private:
     }
     template <class F>
     void forEachPair(std::size_t k, F&& f) const {
-        const Edge& edge = m_problem.edges[k];
+        const IntervalProblem::Pair& edge = m_problem.pairs[k];
         if (edge.u == edge.v) return;
         forEachChoice(edge.u, [&](std::size_t a) {
             forEachChoice(edge.v, [&](std::size_t b) {
@@ -170,7 +173,7 @@ private:
     }
 
     void writeEdge(std::size_t k) {
-        const Edge& edge = m_problem.edges[k];
+        const IntervalProblem::Pair& edge = m_problem.pairs[k];
         if (edge.u == edge.v) return;
         forEachChoice(edge.u, [&](std::size_t a) {
             fmt::print(m_out, " r_{}_{}: - s_{}_{}", k, a, edge.u, a);
@@ -185,39 +188,71 @@ private:
     }
 
     void pairTerm(std::size_t k, std::size_t a, std::size_t b) {
-        if (m_problem.edges[k].cost->at(a, b) < kInfinite) {
+        if (m_problem.pairs[k].cost->at(a, b) < kInfinite) {
             term(1, fmt::format("e_{}_{}_{}", k, a, b));
         }
     }
 
+    /// A row before each time at which a node ends, if one has begun since the row before: these
+    /// are the largest sets of nodes alive together.
     void writeLimit() {
         if (m_problem.limit == kInfinite) return;
-        fmt::print(m_out, " limit: 0 one");
+        std::vector<std::tuple<Time, bool, NodeId>> events; // ends come before beginnings
         for (NodeId i = 0; i < m_problem.nodes.size(); ++i) {
+            const auto& node = m_problem.nodes[i];
+            if (node.alive.empty() || node.usage.empty()) continue;
+            events.emplace_back(node.alive.end, false, i);
+            events.emplace_back(node.alive.begin, true, i);
+        }
+        std::ranges::sort(events);
+        std::set<NodeId> alive;
+        bool begun = false;
+        for (const auto& [time, begins, node] : events) {
+            if (begins) {
+                alive.insert(node);
+            } else {
+                if (begun) writeLimitAt(time, alive);
+                alive.erase(node);
+            }
+            begun = begins;
+        }
+    }
+
+    /// @param end  the first time after the row's
+    void writeLimitAt(Time end, const std::set<NodeId>& alive) {
+        fmt::print(m_out, " limit_{}: 0 one", end);
+        for (const NodeId i : alive) {
             const auto& usage = m_problem.nodes[i].usage;
-            if (usage.empty()) continue;
             forEachChoice(i, [&](std::size_t c) { term(usage[c], fmt::format("s_{}_{}", i, c)); });
         }
         fmt::print(m_out, " <= {}\n", m_problem.limit);
     }
 
     std::ostream& m_out;
-    const Problem& m_problem;
+    const IntervalProblem& m_problem;
     std::vector<std::vector<double>> m_unary; ///< with the diagonals of self edges
 };
 
 } // namespace
 
+double writeWcsp(std::ostream& out, const IntervalProblem& problem) {
+    validate(problem);
+    return WcspWriter(out, problem).write();
+}
+
+void writeLp(std::ostream& out, const IntervalProblem& problem) {
+    validate(problem);
+    LpWriter(out, problem).write();
+}
+
 double writeWcsp(std::ostream& out, const Problem& problem) {
     validate(problem);
-    const Problem unfolded = expand(problem).problem;
-    return WcspWriter(out, unfolded).write();
+    return writeWcsp(out, unfold(problem));
 }
 
 void writeLp(std::ostream& out, const Problem& problem) {
     validate(problem);
-    const Problem unfolded = expand(problem).problem;
-    LpWriter(out, unfolded).write();
+    writeLp(out, unfold(problem));
 }
 
 } // namespace shardlens::solve

@@ -4,7 +4,7 @@
 // numbered as by expand().
 #pragma once
 
-#include "core/solve/problem.h"
+#include "core/solve/interval_problem.h"
 
 #include <iosfwd>
 
@@ -18,7 +18,12 @@ double writeWcsp(std::ostream& out, const Problem& problem);
 
 /// CPLEX LP format, in the formulation of Alpa (Zheng et al. 2022, section 4.2): a binary s_i_c for
 /// choice c of node i, a continuous e_k_a_b for the pair of choices of edge k, tied by row and
-/// column sums. Forbidden choices and pairs have no variable. A finite limit is one more row.
+/// column sums. Forbidden choices and pairs have no variable. A finite limit is one more row for
+/// each largest set of nodes that are alive together.
 void writeLp(std::ostream& out, const Problem& problem);
+
+/// The same of problems with usage over time.
+double writeWcsp(std::ostream& out, const IntervalProblem& problem);
+void writeLp(std::ostream& out, const IntervalProblem& problem);
 
 } // namespace shardlens::solve

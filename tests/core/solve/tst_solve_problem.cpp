@@ -180,7 +180,7 @@ void TestSolveProblem::exportsByHand() {
     const QString text = QString::fromStdString(lp.str()).simplified();
     QVERIFY(text.contains("+ 3 s_0_0 - 1 s_1_0 + 2 s_1_1 + 5 e_0_0_1"));
     QVERIFY(text.contains("r_0_0: - s_0_0 + 1 e_0_0_0 + 1 e_0_0_1 = 0"));
-    QVERIFY(text.contains("limit: 0 one + 4 s_0_0 <= 6"));
+    QVERIFY(text.contains("limit_1: 0 one + 4 s_0_0 <= 6"));
     p.nodes[0].cost[0] = 0.5;
     QVERIFY_THROWS_EXCEPTION(Error, writeWcsp(wcsp, p));
 }

@@ -2,7 +2,9 @@
 // The solver against other people's: toulbar2 (weighted constraint satisfaction) and CBC (Alpa's
 // integer program) on problems of 30 to 60 nodes, folded ones unfolded by the exporters. Skipped
 // where the programs are not installed.
+#include "core/solve/interval_solver.h"
 #include "core/solve/solver.h"
+#include "tests/core/solve/interval_problems.h"
 #include "tests/core/solve/random_problem.h"
 #include "tests/core/support/reference_solvers.h"
 
@@ -38,6 +40,8 @@ private slots:
     void toulbar2Wide();
     void cbc();
     void cbcWithLimit();
+    void toulbar2OverTime();
+    void cbcOverTime();
 };
 
 void TestSolveReference::toulbar2() {
@@ -112,6 +116,44 @@ void TestSolveReference::cbcWithLimit() {
         QCOMPARE(int(solution.status), int(Status::Optimal));
         QCOMPARE(solution.cost, optimum);
         QVERIFY(solution.usage <= problem.limit);
+    }
+}
+
+/// Problems with usage over time, 15 to 40 nodes, without a limit.
+void TestSolveReference::toulbar2OverTime() {
+    if (!installed("toulbar2")) QSKIP("toulbar2 is not installed");
+    ReferenceSolvers references;
+    for (unsigned seed = 0; seed < 120; ++seed) {
+        IntervalShape shape = shapeOf(seed);
+        shape.tightness = -1;
+        shape.nodes = 15 + seed % 26;
+        shape.mostChoices = 7;
+        shape.mostCost = 1000;
+        if (shape.net == Net::Any) shape.nodes = 15;
+        const IntervalProblem problem = IntervalMaker(seed).make(shape);
+        const IntervalSolution solution = solve(problem);
+        QCOMPARE(solution.cost, references.toulbar2(problem));
+        QCOMPARE(int(solution.status),
+                 int(solution.cost == kInfinite ? Status::Infeasible : Status::Optimal));
+    }
+}
+
+void TestSolveReference::cbcOverTime() {
+    if (!installed("cbc")) QSKIP("cbc is not installed");
+    ReferenceSolvers references;
+    for (unsigned seed = 0; seed < 80; ++seed) {
+        IntervalShape shape = shapeOf(5 * (seed % 7 + 5) + seed % 4); // with a limit, connected
+        shape.tightness = 0.1 + 0.1 * (seed % 5);
+        shape.nodes = 10 + seed % 16;
+        shape.mostChoices = 5;
+        shape.mostCost = 1000;
+        shape.mostUsage = 50;
+        if (shape.net == Net::Any) shape.nodes = 10;
+        const IntervalProblem problem = IntervalMaker(seed + 1000).make(shape);
+        const IntervalSolution solution = solve(problem);
+        QCOMPARE(solution.cost, references.cbc(problem));
+        QCOMPARE(int(solution.status),
+                 int(solution.cost == kInfinite ? Status::Infeasible : Status::Optimal));
     }
 }
 

@@ -26,14 +26,15 @@ public:
     explicit ReferenceSolvers(int limitMilliseconds = 60'000) : m_limit(limitMilliseconds) {}
 
     /// The optimum; kInfinite if there is none; NaN when the program gave no answer in time.
-    double toulbar2(const solve::Problem& problem) {
+    /// @param problem  folded or with usage over time; its limit is not seen
+    double toulbar2(const auto& problem) {
         std::ofstream file(path("p.wcsp").toStdString());
         const double offset = solve::writeWcsp(file, problem);
         file.close();
         return run("toulbar2", {path("p.wcsp")}, "Optimum: (\\d+)") + offset;
     }
 
-    double cbc(const solve::Problem& problem) {
+    double cbc(const auto& problem) {
         std::ofstream file(path("p.lp").toStdString());
         solve::writeLp(file, problem);
         file.close();
