@@ -265,7 +265,7 @@ void TestCli::plansAreVerified() {
     const auto wrong =
         run(QStringList{"verify", m_model, "--plan", m_model} + place, withoutDisplay());
     QCOMPARE(wrong.code, 1);
-    QVERIFY2(wrong.err.contains("no plan"), wrong.err.constData());
+    QVERIFY2(wrong.error.contains("no plan"), wrong.error.constData());
 }
 
 void TestCli::planJsonHasItsKeys() {
