@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real model files opened in the window: it stays responsive while they are read, folded, laid out
+// and planned, and shows them folded on one page. What the GUI thread does for one event is
+// measured in processor time of that thread, so that a busy machine does not count as a slow
+// window.
+#include "ui/main_window.h"
+#include "ui/views/graph_controller.h"
+#include "ui/views/graph_view.h"
+
+#include <QApplication>
+#include <QDirIterator>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <ctime>
+
+using namespace shardlens;
+
+namespace {
+
+constexpr int kWait = 120'000;
+/// The most that one event may take, seconds. Sanitizers slow the program down about threefold.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr double kMostPerEvent = 0.250;
+#else
+constexpr double kMostPerEvent = 0.050;
+#endif
+
+/// Notes the longest event.
+class MeasuringApplication : public QApplication {
+public:
+    using QApplication::QApplication;
+
+    bool notify(QObject* receiver, QEvent* event) override {
+        if (m_depth > 0) return QApplication::notify(receiver, event);
+        ++m_depth;
+        const int type = event->type();
+        const QByteArray name = receiver->metaObject()->className();
+        const double start = threadSeconds();
+        const bool handled = QApplication::notify(receiver, event);
+        const double seconds = threadSeconds() - start;
+        --m_depth;
+        if (seconds > longest) {
+            longest = seconds;
+            where = QStringLiteral("event %1 of %2").arg(type).arg(QLatin1String(name));
+        }
+        return handled;
+    }
+
+    double longest = 0;
+    QString where;
+
+private:
+    static double threadSeconds() {
+        timespec now{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    }
+    int m_depth = 0;
+};
+
+MeasuringApplication& application() {
+    return *static_cast<MeasuringApplication*>(QCoreApplication::instance());
+}
+
+} // namespace
+
+class TestLargeModels : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir m_scratch;
+
+private slots:
+    void staysResponsive_data() {
+        QTest::addColumn<QString>("path");
+        const QString models = QStringLiteral(SHARDLENS_SHARED "/data/models");
+        bool any = false;
+        for (const char* folder : {"onnx", "hf", "hlo", "mlir", "fx", "profiles", "other"}) {
+            QDirIterator files(models + '/' + QLatin1String(folder), QDir::Files);
+            while (files.hasNext()) {
+                const QString path = files.next();
+                QTest::newRow(qPrintable(QFileInfo(path).fileName())) << path;
+                any = true;
+            }
+        }
+        if (!any) QSKIP("the folder of real models is not here");
+    }
+    void staysResponsive() {
+        QFETCH(QString, path);
+        MainWindowOptions wish;
+        wish.settingsFile = m_scratch.filePath(QStringLiteral("settings.ini"));
+        wish.document.temporaryFolder = m_scratch.filePath(QStringLiteral("unsaved")).toStdString();
+        MainWindow main({}, wish);
+        main.resize(1300, 850);
+        main.show();
+        QVERIFY(main.waitForIdle(kWait));
+        application().longest = 0;
+        main.document().open(path);
+        QVERIFY(main.waitForIdle(kWait));
+        const QString worst = QStringLiteral("%1 ms in %2")
+                                  .arg(application().longest * 1e3, 0, 'f', 1)
+                                  .arg(application().where);
+        qInfo().noquote() << worst;
+        QVERIFY2(application().longest < kMostPerEvent, qPrintable(worst));
+    }
+};
+
+int main(int argc, char** argv) {
+    MeasuringApplication app(argc, argv);
+    TestLargeModels test;
+    return QTest::qExec(&test, argc, argv);
+}
+
+#include "tst_large_models.moc"
