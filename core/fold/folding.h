@@ -19,6 +19,9 @@ struct FoldRun {
     std::size_t period = 0;
     std::size_t count = 0;
     std::uint64_t hash = 0; ///< structural hash of one block (kinds, attributes, shapes, wiring)
+    /// The blocks are equal inside, but each also reads its own, equal ops outside the run, or is
+    /// read from there: a forward layer and its backward layer. They are no power of one block.
+    bool linked = false;
 
     std::size_t end() const { return first + period * count; }
     std::size_t position(std::size_t instance, std::size_t local) const {

@@ -8,6 +8,7 @@
 #include "core/import/gguf_import.h"
 #include "core/import/gunzip.h"
 #include "core/import/hf_config.h"
+#include "core/import/hlo_import.h"
 #include "core/import/mapped_file.h"
 #include "core/import/mlir_import.h"
 #include "core/import/model_explorer.h"
@@ -101,6 +102,10 @@ Graph readExecutionTrace(const Source& source, const ImportOptions& options) {
     return graph;
 }
 
+Graph readHlo(const Source& source, const ImportOptions& options) {
+    return importHlo(source.text(), source.where, options);
+}
+
 constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::HfConfig, readHfConfig},
     {FileKind::Onnx, readOnnx},
@@ -112,6 +117,7 @@ constexpr std::pair<FileKind, Reader> kReaders[] = {
     {FileKind::Gguf, readGguf},
     {FileKind::SafetensorsIndex, readSafetensorsIndex},
     {FileKind::ModelExplorer, readModelExplorer},
+    {FileKind::HloText, readHlo},
 };
 
 Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path& path, bool zipped,

@@ -158,7 +158,7 @@ std::optional<Recognised> byText(std::string_view head) {
     const std::string_view text = withoutPreamble(head);
     if (text.starts_with("{")) return json(head);
     if (text.starts_with("[") && contains(head, "\"incomingEdges\"")) return json(head);
-    if (text.starts_with("HloModule")) return unsupported("HLO text", kLater);
+    if (text.starts_with("HloModule")) return Recognised{FileKind::HloText, "HLO text", {}};
     if (looksLikeMlir(text)) return Recognised{FileKind::MlirText, "MLIR text", {}};
     if (contains(head, "class GraphModule(torch.nn.Module)") ||
         contains(head, "class Repro(torch.nn.Module)") ||

@@ -129,6 +129,13 @@ double noFlops(const OpView&, const FactorRule&) {
     return 0;
 }
 
+/// What the importer knows of an op it could not translate, else one per result element.
+double opaqueFlops(const OpView& view, const FactorRule&) {
+    double elements = 0;
+    for (const TensorSpec& spec : view.outputs) elements += elementsOf(spec.shape);
+    return view.op.attributes.number("flops", elements);
+}
+
 std::vector<TensorSpec> keepResults(const OpView& view) {
     if (view.outputs.empty()) fail(view, "the shape of this op's results is not known");
     return view.outputs;
@@ -159,7 +166,7 @@ std::vector<Row> sourceRows() {
         {OpKind::Parameter, keepResults, sourceRule, ComputeClass::None, noFlops},
         {OpKind::Constant, keepResults, replicatedRule, ComputeClass::None, noFlops},
         {OpKind::Collective, keepResults, replicatedRule, ComputeClass::None, noFlops},
-        {OpKind::Opaque, keepResults, replicatedRule, ComputeClass::Vector, nullptr, nullptr,
+        {OpKind::Opaque, keepResults, replicatedRule, ComputeClass::Vector, opaqueFlops, nullptr,
          saveOperands},
     };
 }

@@ -101,7 +101,8 @@ enum class OpKind : std::uint8_t {
                   ///< dimension gathered or scattered; all-to-all: the one cut), concat_axis
                   ///< (all-to-all: the one joined), group_size, groups (how many), mesh_axes
                   ///< (indices into the partition's mesh, where known), reduce: "sum"|"max"|…]
-    Opaque,       ///< not understood: replicated, visible as such; result specs are in the graph
+    Opaque,       ///< not understood: replicated, visible as such; result specs are in the graph;
+                  ///< [flops: where the importer knows them]
 };
 
 std::string_view nameOf(OpKind kind) noexcept;

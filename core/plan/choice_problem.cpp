@@ -63,8 +63,8 @@ void ProblemBuilder::cutRuns(OpId isolate) {
                               folding.classes[folding.classOf[isolate]].run == static_cast<int>(r);
         std::vector<int> before;
         for (std::size_t i = 0; i < run.count; ++i) {
-            const auto alone = [&](std::size_t instance) {
-                return (isolated && folding.instanceOf[isolate] == instance) ||
+            const auto alone = [&](std::size_t instance) { // a linked run is no power
+                return run.linked || (isolated && folding.instanceOf[isolate] == instance) ||
                        (instance + 1 == run.count && lastAlone.contains(r));
             };
             std::vector<int> now = fixedAt(i);
