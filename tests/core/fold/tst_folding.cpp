@@ -143,6 +143,103 @@ private slots:
         b.meanSquaredError(x);
         QVERIFY(fold(b.graph).runs.empty());
     }
+    /// A train step with its backward pass: forward layers, backward layers in reverse that read
+    /// what the forward ones computed, and an update a weight. Classes do not grow with depth.
+    void backwardReadsForward() {
+        const auto step = [](int layers) {
+            test::Builder b;
+            b.graph.backwardIncluded = true;
+            TensorId x = b.input("x", {8, 64});
+            std::vector<TensorId> weights, kept, gradients;
+            for (int i = 0; i < layers; ++i) {
+                const auto name = [&](const char* what) { return fmt::format("{}{}", what, i); };
+                weights.push_back(b.parameter(name("w"), {64, 64}));
+                kept.push_back(x);
+                x = b.add(OpKind::MatMul, name("y"), {x, weights.back()});
+                x = b.elementwise("tanh", name("t"), {x});
+            }
+            TensorId g = b.elementwise("neg", "loss", {x});
+            for (int i = layers; i-- > 0;) {
+                const auto name = [&](const char* what) { return fmt::format("{}{}", what, i); };
+                const auto at = static_cast<std::size_t>(i);
+                gradients.push_back(b.add(OpKind::MatMul, name("dw"), {kept[at], g},
+                                          {{"transA", std::int64_t{1}}}));
+                g = b.add(OpKind::MatMul, name("dx"), {g, weights[at]},
+                          {{"transB", std::int64_t{1}}});
+                g = b.elementwise("mul", name("g"), {g, kept[at]});
+                g = b.elementwise("exp", name("e"), {g});
+            }
+            for (std::size_t i = 0; i < weights.size(); ++i) {
+                const TensorId gradient = gradients[weights.size() - 1 - i];
+                const TensorId scaled = b.elementwise("abs", fmt::format("s{}", i), {gradient});
+                const TensorId update =
+                    b.elementwise("sub", fmt::format("u{}", i), {weights[i], scaled});
+                b.graph.markOutput(update);
+            }
+            return b.graph;
+        };
+        const Graph graph = step(12);
+        const Folding folding = fold(graph);
+        verify(graph, folding);
+        std::size_t linked = 0;
+        for (const FoldRun& run : folding.runs) {
+            QVERIFY(run.count >= 10);
+            linked += run.linked;
+        }
+        QVERIFY(linked >= 2);
+        QCOMPARE(fold(step(24)).classes.size(), folding.classes.size());
+        // Without a backward pass of its own a graph keeps to blocks that are interchangeable.
+        Graph forward = graph;
+        forward.backwardIncluded = false;
+        for (const FoldRun& run : fold(forward).runs) QVERIFY(!run.linked);
+    }
+    /// Layers that cut their weights from one stacked tensor are equal when they step through it.
+    void slicesStep() {
+        const auto stack = [](const std::vector<std::int64_t>& rows) {
+            test::Builder b;
+            const TensorId weights = b.parameter("w", {16, 8, 8});
+            TensorId x = b.input("x", {4, 8});
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const auto name = [&](const char* what) { return fmt::format("{}{}", what, i); };
+                const TensorId cut = b.add(OpKind::Slice, name("c"), {weights},
+                                           {{"starts", std::vector{rows[i]}},
+                                            {"ends", std::vector{rows[i] + 1}},
+                                            {"axes", std::vector<std::int64_t>{0}},
+                                            {"steps", std::vector<std::int64_t>{1}}});
+                x = b.add(OpKind::MatMul, name("y"), {x, b.reshape(name("r"), cut, {8, 8})});
+                x = b.elementwise("tanh", name("t"), {x});
+            }
+            b.graph.markOutput(x);
+            return b.graph;
+        };
+        const Folding up = fold(stack({0, 1, 2, 3, 4, 5, 6, 7}));
+        QCOMPARE(up.runs.size(), std::size_t{1});
+        QCOMPARE(up.runs[0].count, std::size_t{8});
+        QVERIFY(!up.runs[0].linked);
+        QCOMPARE(fold(stack({7, 6, 5, 4, 3, 2, 1, 0})).runs[0].count, std::size_t{8});
+        for (const FoldRun& run : fold(stack({0, 1, 2, 3, 9, 5, 6, 7})).runs)
+            QVERIFY(run.count < 8);
+    }
+    /// What a file computes in its first layer and all layers read is no part of that layer.
+    void tableMadeInFirstLayer() {
+        test::Builder b;
+        TensorId x = b.input("x", {8, 64});
+        const TensorId positions = b.input("p", {8, 64});
+        TensorId table = kNoTensor;
+        for (int i = 0; i < 8; ++i) {
+            const auto name = [&](const char* what) { return fmt::format("{}{}", what, i); };
+            x = b.linear(name("a"), x, 64);
+            if (i == 0)
+                table = b.elementwise("cos", "table", {b.elementwise("abs", "q", {positions})});
+            x = b.elementwise("mul", name("m"), {x, table});
+            x = b.elementwise("tanh", name("t"), {x});
+        }
+        b.meanSquaredError(x);
+        const Folding folding = fold(b.graph);
+        verify(b.graph, folding);
+        QCOMPARE(folding.runs.size(), std::size_t{1});
+        QCOMPARE(folding.runs[0].count, std::size_t{8});
+    }
     void trivial() {
         const Graph graph = test::bertStack(4, 8, 8, 128, 8);
         const Folding folding = trivialFolding(graph);

@@ -142,7 +142,7 @@ void TestRecognise::magics_data() {
     unsupported("a TorchScript archive", "PK\3\4....m/data.pkl....m/code/__torch__.py");
     unsupported("a PyTorch checkpoint", "PK\3\4....archive/data.pkl....");
     unsupported("a ZIP archive", "PK\3\4....readme.txt");
-    unsupported("HLO text", "HloModule jit_f, entry_computation_layout={}\n");
+    row("HLO text", "HloModule jit_f, entry_computation_layout={}\n", "hlo", "HLO text");
     row("MLIR text", "// a comment\n\nmodule @jit_f {\n  func.func public @main() {\n", "mlir",
         "MLIR text");
     row("FX", "# File: x\nclass GraphModule(torch.nn.Module):\n    def forward", "fx",
