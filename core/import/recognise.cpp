@@ -281,7 +281,7 @@ Recognised recognise(std::span<const std::byte> head, std::uint64_t fileSize) {
     if (auto kind = otherProtobuf(head)) return *kind;
     return unsupported("a file of an unknown kind",
                        "models can be ONNX, a Hugging Face config.json, safetensors with its "
-                       "config.json beside it, GGUF, and programs as text (StableHLO, FX)");
+                       "config.json beside it, GGUF, and programs as text (HLO, StableHLO, FX)");
 }
 
 } // namespace shardlens
