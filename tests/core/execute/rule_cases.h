@@ -4,7 +4,7 @@
 // compared too.
 #pragma once
 
-#include "core/model/catalogue.h"
+#include "core/model/gradient.h"
 
 #include <string>
 #include <vector>
@@ -22,6 +22,7 @@ struct RuleCase {
     OpKind kind;
     Attributes attributes;
     std::vector<OperandCase> operands; ///< dtype Unknown: absent
+    std::vector<Shape> results = {};   ///< where the operands do not tell
 };
 
 using I = std::int64_t;
@@ -230,10 +231,142 @@ inline std::vector<RuleCase> mixtureCases() {
     };
 }
 
+inline std::vector<RuleCase> indexingCases() {
+    using enum OpKind;
+    const auto scatter = [](std::string name, std::string mode, std::string reduction,
+                            std::vector<OperandCase> operands) {
+        return RuleCase{
+            "scatter " + name,
+            Scatter,
+            {{"mode", T(std::move(mode))}, {"reduction", T(std::move(reduction))}, {"axis", I{1}}},
+            std::move(operands)};
+    };
+    return {
+        {"gather elements", GatherElements, {{"axis", I{1}}}, {{{4, 12}}, ints({4, 6})}},
+        {"gather elements outer", GatherElements, {{"axis", I{0}}}, {{{12, 6}}, ints({4, 6})}},
+        {"gather vectors", GatherND, {}, {{{4, 6, 12}}, ints({8, 2})}},
+        {"gather vectors batched",
+         GatherND,
+         {{"batch_dims", I{1}}},
+         {{{4, 6, 12}}, ints({4, 2, 1})}},
+        scatter("elements", "elements", "none", {{{4, 12}}, ints({4, 1}), {{4, 1}}}),
+        scatter("elements add", "elements", "add", {{{4, 6}}, ints({4, 12}), {{4, 12}}}),
+        scatter("vectors", "nd", "none", {{{6, 4, 12}}, ints({1, 2}), {{1, 12}}}),
+        scatter("vectors add", "nd", "add", {{{6, 4, 12}}, ints({8, 1}), {{8, 4, 12}}}),
+        scatter("cache", "cache", "none", {{{4, 12, 6}}, absent(), {{4, 3, 6}}}),
+        {"one-hot", OneHot, {{"axis", I{1}}, {"depth", I{12}}}, {ints({4}), {{2}}}},
+        {"triangle", Trilu, {{"upper", I{1}}, {"diagonal", I{1}}}, {{{4, 6, 12}}}},
+        {"reversed sequence",
+         ReverseSequence,
+         {{"batch_axis", I{0}}, {"time_axis", I{1}}},
+         {{{4, 6, 12}}, ints({4})}},
+        {"range",
+         Generate,
+         {{"function", T("range")},
+          {"shape", L{12}},
+          {"to", T("f32")},
+          {"start", 1.0},
+          {"step", 0.5}},
+         {}},
+        {"diagonal",
+         Generate,
+         {{"function", T("eye")}, {"shape", L{4, 12}}, {"to", T("f32")}, {"diagonal", I{1}}},
+         {}},
+        {"noise",
+         Generate,
+         {{"function", T("normal")},
+          {"shape", L{4, 12}},
+          {"to", T("f32")},
+          {"mean", 0.0},
+          {"scale", 1.0},
+          {"seed", 3.0}},
+         {}},
+    };
+}
+
+inline std::vector<RuleCase> imageCases() {
+    using enum OpKind;
+    return {
+        {"local norm", LocalNorm, {{"size", I{3}}}, {{{4, 6, 2, 2}}}},
+        {"resize nearest",
+         Resize,
+         {{"sizes", L{4, 6, 4, 4}},
+          {"scales", std::vector<double>{1, 1, 2, 2}},
+          {"mode", T("nearest")}},
+         {{{4, 6, 2, 2}}}},
+        {"resize linear",
+         Resize,
+         {{"sizes", L{4, 6, 4, 6}},
+          {"scales", std::vector<double>{1, 1, 2, 3}},
+          {"mode", T("linear")}},
+         {{{4, 6, 2, 2}}}},
+        {"grid sample",
+         GridSample,
+         {{"mode", T("linear")}, {"padding", T("zeros")}},
+         {{{4, 6, 3, 3}}, {{4, 2, 6, 2}}}},
+    };
+}
+
+inline std::vector<RuleCase> recurrentCases() {
+    using enum OpKind;
+    return {
+        {"lstm",
+         Recurrent,
+         {{"cell", T("lstm")}, {"direction", T("forward")}},
+         {{{3, 4, 6}}, {{1, 8, 6}}, {{1, 8, 2}}, {{1, 16}}}},
+        {"gru",
+         Recurrent,
+         {{"cell", T("gru")}, {"direction", T("bidirectional")}},
+         {{{3, 4, 6}}, {{2, 6, 6}}, {{2, 6, 2}}}},
+        {"rnn",
+         Recurrent,
+         {{"cell", T("rnn")}, {"direction", T("reverse")}},
+         {{{3, 4, 6}}, {{1, 2, 6}}, {{1, 2, 2}}}},
+    };
+}
+
+inline std::vector<RuleCase> expertCases() {
+    using enum OpKind;
+    return {
+        {"gates", Gates, {{"top_k", I{2}}, {"normalize", I{1}}}, {{{4, 6, 8}}}},
+        {"experts",
+         Experts,
+         {{"function", T("silu")}, {"top_k", I{2}}},
+         {{{6, 8}}, {{6, 4}}, {{4, 8, 12}}, {{4, 12, 8}}}},
+        {"experts gated",
+         Experts,
+         {{"function", T("silu")}, {"top_k", I{2}}},
+         {{{6, 8}}, {{6, 4}}, {{4, 8, 12}}, {{4, 12, 8}}, {{4, 12}}, {{4, 8, 12}}}},
+    };
+}
+
+inline std::vector<RuleCase> gradientCases() {
+    using namespace gradient;
+    const auto of = [](std::string name, OpKind kind, Attributes forward, L roles, L wanted,
+                       std::vector<OperandCase> operands, std::vector<Shape> results = {}) {
+        return RuleCase{
+            "gradient of " + name, OpKind::Gradient,
+            attributesFor(kind, std::move(forward), std::move(roles), std::move(wanted)),
+            std::move(operands)};
+    };
+    return {
+        of("matmul", OpKind::MatMul, {}, {kForwardOperand, kForwardOperand + 1, kResultGradient},
+           {0, 1}, {{{4, 6}}, {{6, 12}}, {{4, 12}}}),
+        of("softmax", OpKind::Softmax, {{"axes", L{1}}, {"function", T("softmax")}},
+           {kForwardResult, kResultGradient}, {0}, {{{4, 12}}, {{4, 12}}}, {{4, 12}}),
+        of("embedding", OpKind::Gather, {{"axis", I{0}}},
+           {kForwardOperand, kForwardOperand + 1, kResultGradient}, {0},
+           {{{12, 8}}, ints({4, 6}), {{4, 6, 8}}}),
+        of("gelu", OpKind::Elementwise, {{"function", T("gelu")}},
+           {kForwardOperand, kResultGradient}, {0}, {{{4, 6}}, {{4, 6}}}),
+    };
+}
+
 inline std::vector<RuleCase> ruleCases() {
     std::vector<RuleCase> all;
     for (const auto& family :
-         {contractionCases(), convolutionCases(), vectorCases(), movementCases(), mixtureCases()})
+         {contractionCases(), convolutionCases(), vectorCases(), movementCases(), mixtureCases(),
+          indexingCases(), imageCases(), recurrentCases(), expertCases(), gradientCases()})
         all.insert(all.end(), family.begin(), family.end());
     return all;
 }
@@ -258,7 +391,10 @@ inline Graph graphOf(const RuleCase& rule) {
         const OpId id = graph.addOp(source, {{operand.dtype, operand.shape}});
         op.inputs.push_back(graph.op(id).outputs.front());
     }
-    for (const TensorId result : graph.op(addInferred(graph, op)).outputs) graph.markOutput(result);
+    std::vector<TensorSpec> results;
+    for (const Shape& shape : rule.results) results.push_back({DType::F32, shape});
+    const OpId id = results.empty() ? addInferred(graph, op) : graph.addOp(op, results);
+    for (const TensorId result : graph.op(id).outputs) graph.markOutput(result);
     return graph;
 }
 
