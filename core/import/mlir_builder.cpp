@@ -17,7 +17,7 @@ namespace shardlens::mlir {
 
 namespace {
 
-constexpr std::size_t kMostWork = 500'000; // operations after inlining and unrolling
+constexpr std::size_t kMostWork = 400'000; // operations after inlining and unrolling
 constexpr std::size_t kMostCalls = 256;    // nested in each other
 
 bool isTerminator(const Operation& op) {

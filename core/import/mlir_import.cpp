@@ -54,20 +54,27 @@ void checkDialects(const Module& module, const std::string& where) {
                      where, "write the program as StableHLO (as_text() in JAX and torch-xla)");
 }
 
+Graph finished(Graph graph, const Program& program, std::string_view text) {
+    // JAX writes where an op comes from: transposed derivatives are a backward pass.
+    graph.backwardIncluded = text.find("transpose(jvp(") != std::string_view::npos;
+    graph.name = cleaned(program.name);
+    return graph;
+}
+
 } // namespace
 
 Graph importMlir(std::string_view text, const std::string& where, const ImportOptions& options) {
     const Module module = parseModule(text, where, options.stop);
     checkDialects(module, where);
     const Program program = programOf(module, text, where);
-    Builder first(module, program, where, options, {});
-    Graph graph = first.build();
-    if (const auto trained = parameterArguments(graph, first.arguments()); !trained.empty())
-        graph = Builder(module, program, where, options, trained).build();
-    // JAX writes where an op comes from: transposed derivatives are a backward pass.
-    graph.backwardIncluded = text.find("transpose(jvp(") != std::string_view::npos;
-    graph.name = cleaned(program.name);
-    return graph;
+    std::set<std::size_t> trained;
+    {
+        Builder first(module, program, where, options, {});
+        Graph graph = first.build();
+        trained = parameterArguments(graph, first.arguments());
+        if (trained.empty()) return finished(std::move(graph), program, text);
+    } // two graphs at once would be too much of a large program
+    return finished(Builder(module, program, where, options, trained).build(), program, text);
 }
 
 } // namespace shardlens

@@ -21,7 +21,7 @@ namespace shardlens::mlir {
 namespace {
 
 constexpr int kMostRegions = 64;                 // nested in each other
-constexpr std::size_t kMostOperations = 500'000; // in a file
+constexpr std::size_t kMostOperations = 400'000; // in a file
 constexpr std::uint32_t kMostResults = 100'000;  // of an operation
 
 /// Names of operations that are written without their dialect.
