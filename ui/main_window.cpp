@@ -94,7 +94,8 @@ bool MainWindow::saveTo(const QString& file) {
 void MainWindow::chooseFileToOpen() {
     const QString file = QFileDialog::getOpenFileName(
         this, tr("Open a model or a session"), {},
-        tr("Models and sessions (*.json *.onnx *.safetensors *.shardlens);;All files (*)"));
+        tr("Models and sessions (*.json *.onnx *.safetensors *.gguf *.mlir *.shardlens);;"
+           "All files (*)"));
     if (!file.isEmpty()) openFile(file);
 }
 

@@ -183,6 +183,9 @@ void Builder::operation(const Operation& op, Scope& scope, const std::string& pr
         for (const SdySharding& sharding : parseSdyShardings(text, m_where))
             if (i++ < values.size() && values[i - 1].tensors.size() == 1)
                 note(values[i - 1].tensors.front(), sharding, op);
+    if (const std::string_view text = op.attribute("mhlo.sharding");
+        !text.empty() && values.size() == 1 && values[0].tensors.size() == 1)
+        noteMhlo(values[0].tensors.front(), text);
     define(op, scope, std::move(values));
 }
 

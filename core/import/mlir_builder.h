@@ -54,7 +54,9 @@ public:
     bool hasRoomFor(double operations) const;
 
     void note(TensorId tensor, const SdySharding& sharding, const Operation& at);
-    bool hasSharding(TensorId tensor) const { return m_shardings.contains(tensor); }
+    bool hasSharding(TensorId tensor) const {
+        return m_shardings.contains(tensor) || m_mhloShardings.contains(tensor);
+    }
     void noteMhlo(TensorId tensor, std::string_view sharding);
     void noteCollective(std::int64_t devices);
     /// Axes (indices into the mesh as written) over which groups of devices stretch.
@@ -76,6 +78,8 @@ private:
     void outputs(const std::vector<Value>& values);
     void checkBindings() const;
     void addPartition();
+    void addShardyLayouts(Partition& partition, const SdyMesh& mesh);
+    void addMhloLayouts(Partition& partition);
     void addFacts();
     void addWarnings();
 
@@ -97,7 +101,7 @@ private:
     std::map<std::string, std::size_t> m_opaque, m_misfits;
     std::map<std::string, std::int64_t> m_bindings;
     std::set<std::string> m_guessed;
-    std::size_t m_unknownSizes = 0, m_islands = 0, m_otherMeshes = 0;
+    std::size_t m_unknownSizes = 0, m_islands = 0, m_otherMeshes = 0, m_leftAside = 0;
     std::int64_t m_collectiveDevices = 0;
     bool m_local = false;
     std::vector<std::string> m_freeAxes; ///< of a manual computation that does not cut all axes

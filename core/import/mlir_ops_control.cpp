@@ -257,10 +257,7 @@ void customCall(Call& call, std::string_view) {
     while (!target.empty() && isQuote(target.front())) target.remove_prefix(1);
     while (!target.empty() && isQuote(target.back())) target.remove_suffix(1);
     if (target != "Sharding" || call.count() != 1) return call.opaque(target);
-    const TensorId x = relaid(call);
-    const std::string_view sharding = call.op().attribute("mhlo.sharding");
-    if (!sharding.empty()) call.builder().noteMhlo(x, sharding);
-    call.alias(x);
+    call.alias(relaid(call)); // its "mhlo.sharding" is that of any operation
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // What a program says besides its graph: how it is spread over devices, counts, and what a user has
 // to know.
 #include "core/error.h"
+#include "core/import/hlo_sharding.h"
 #include "core/import/mlir_builder.h"
 #include "core/import/text.h"
 
@@ -59,6 +60,8 @@ void Builder::note(TensorId tensor, const SdySharding& sharding, const Operation
 }
 
 void Builder::noteMhlo(TensorId tensor, std::string_view sharding) {
+    if (sharding.size() >= 2 && sharding.front() == '"' && sharding.back() == '"')
+        sharding = sharding.substr(1, sharding.size() - 2);
     m_mhloShardings.insert_or_assign(tensor, std::string(sharding));
 }
 
@@ -110,21 +113,55 @@ void Builder::addPartition() {
     partition.local = m_local || (m_collectiveDevices > 1 && m_islands == 0);
     std::string name = m_meshName;
     if (name.empty() && m_program.meshes.size() == 1) name = m_program.meshes.begin()->first;
-    if (const auto mesh = m_program.meshes.find(name); mesh != m_program.meshes.end()) {
-        SdyAxes axes(mesh->second);
-        for (const auto& [tensor, sharding] : m_shardings) axes.add(sharding, m_where);
-        for (const auto& [tensor, sharding] : m_shardings) {
-            if (auto translated = axes.translate(sharding))
-                partition.shardings.emplace(tensor, std::move(*translated));
-            else
-                ++m_otherMeshes;
-        }
-        partition.mesh = axes.axes();
-        partition.devices = std::accumulate(
-            partition.mesh.begin(), partition.mesh.end(), std::int64_t{1},
-            [](std::int64_t n, const PartitionAxis& axis) { return n * axis.size; });
-    }
+    if (const auto mesh = m_program.meshes.find(name); mesh != m_program.meshes.end())
+        addShardyLayouts(partition, mesh->second);
+    else
+        addMhloLayouts(partition);
     m_graph.partition = std::move(partition);
+}
+
+void Builder::addShardyLayouts(Partition& partition, const SdyMesh& mesh) {
+    SdyAxes axes(mesh);
+    for (const auto& [tensor, sharding] : m_shardings) axes.add(sharding, m_where);
+    for (const auto& [tensor, sharding] : m_shardings) {
+        if (auto translated = axes.translate(sharding))
+            partition.shardings.emplace(tensor, std::move(*translated));
+        else
+            ++m_leftAside;
+    }
+    m_leftAside += m_mhloShardings.size();
+    partition.mesh = axes.axes();
+    partition.devices =
+        std::accumulate(partition.mesh.begin(), partition.mesh.end(), std::int64_t{1},
+                        [](std::int64_t n, const PartitionAxis& axis) { return n * axis.size; });
+}
+
+/// XLA's strings name no axes: the mesh is the coarsest on which all of them are whole axes.
+void Builder::addMhloLayouts(Partition& partition) {
+    hlo::MeshFinder finder;
+    finder.atLeast(partition.devices);
+    std::map<TensorId, hlo::Tiling> tilings;
+    for (const auto& [tensor, text] : m_mhloShardings) {
+        auto tiling = hlo::tilingOf(text);
+        if (!tiling) {
+            ++m_leftAside;
+            continue;
+        }
+        finder.atLeast(tiling->devices);
+        for (const auto& ranges : tiling->dims) finder.add(ranges);
+        tilings.emplace(tensor, std::move(*tiling));
+    }
+    if (tilings.empty()) return;
+    partition.mesh = finder.mesh();
+    partition.devices = finder.devices();
+    for (const auto& [tensor, tiling] : tilings) {
+        auto sharding =
+            hlo::shardingOf(partition.mesh, tiling, m_graph.tensor(tensor).spec.shape.size());
+        if (sharding)
+            partition.shardings.emplace(tensor, std::move(*sharding));
+        else
+            ++m_leftAside;
+    }
 }
 
 void Builder::addFacts() {
@@ -171,6 +208,9 @@ void Builder::addWarnings() {
     if (m_otherMeshes > 0)
         say(fmt::format("{} sharding{} of another mesh than the first, and left out.",
                         m_otherMeshes, m_otherMeshes == 1 ? " is" : "s are"));
+    if (m_leftAside > 0)
+        say(fmt::format("{} sharding{} no layout over one mesh, and left out.", m_leftAside,
+                        m_leftAside == 1 ? " is" : "s are"));
     if (m_unknownSizes > 0)
         say(fmt::format("{} size{} of results could not be told and taken as 1.", m_unknownSizes,
                         m_unknownSizes == 1 ? "" : "s"));

@@ -25,6 +25,7 @@ private slots:
     void partitionOfAProgram();
     void partsOfAxes();
     void constraints();
+    void shardingsOfXla();
     void manualIslands();
     void collectives();
     void otherDialects();
@@ -217,6 +218,33 @@ void TestMlirText::constraints() {
     QCOMPARE(lastOp(graph).attributes.text("function"), std::string("identity"));
     QCOMPARE(graph.partition->shardings.at(graph.outputs()[0]).dims, (Dims{{}, {}}));
     QCOMPARE(graph.partition->shardings.at(lastOp(graph).inputs[0]).dims, (Dims{{0}, {}}));
+}
+
+void TestMlirText::shardingsOfXla() {
+    const Graph graph = importText(
+        "module @m attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {\n"
+        "  func.func public @main(%a: tensor<8x8xf32> {mhlo.sharding = "
+        "\"{devices=[2,4]<=[8]}\"}, %b: tensor<8x8xf32> {mhlo.sharding = "
+        "\"{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}\"}, %c: tensor<f32> "
+        "{mhlo.sharding = \"{replicated}\"}, %d: tensor<f32> {mhlo.sharding = \"{maximal "
+        "device=0}\"}) -> tensor<8x8xf32> {\n"
+        "    %0 = stablehlo.add %a, %b : tensor<8x8xf32>\n"
+        "    %1 = stablehlo.custom_call @Sharding(%0) {mhlo.sharding = \"{devices=[1,8]<=[8]}\"} : "
+        "(tensor<8x8xf32>) -> tensor<8x8xf32>\n"
+        "    return %1 : tensor<8x8xf32>\n  }\n}\n");
+    const Partition& partition = graph.partition.value();
+    QCOMPARE(partition.madeBy, std::string("XLA SPMD"));
+    QVERIFY(!partition.local);
+    QCOMPARE(partition.devices, std::int64_t{8});
+    QCOMPARE(partition.mesh.size(), std::size_t{2});
+    QCOMPARE(partition.mesh[0].size, std::int64_t{2});
+    QCOMPARE(partition.mesh[1].size, std::int64_t{4});
+    const auto dims = [&](TensorId tensor) { return partition.shardings.at(tensor).dims; };
+    QCOMPARE(dims(graph.op(*graph.findOp("arg0")).outputs[0]), (Dims{{0}, {1}}));
+    QCOMPARE(dims(graph.op(*graph.findOp("arg1")).outputs[0]), (Dims{{1}, {}}));
+    QCOMPARE(dims(graph.op(*graph.findOp("arg2")).outputs[0]), Dims{});
+    QCOMPARE(dims(graph.outputs()[0]), (Dims{{}, {0, 1}}));
+    QCOMPARE(graph.warnings.size(), std::size_t{1}); // of the one on a single device
 }
 
 void TestMlirText::manualIslands() {
