@@ -22,18 +22,7 @@ constexpr double kExactWork = 20;             ///< passes that an exact solve ma
 constexpr std::size_t kLongRise = 12;         ///< rounds after which a small problem is branched on
 constexpr int kRestart = 12;                  ///< cycles without a better answer before a run ends
 
-/// Above what any sensible assignment costs, yet small enough for exact sums.
-double forbiddenCost(const CoreProblem& problem) {
-    double most = 1;
-    const auto look = [&](const std::vector<double>& costs) {
-        for (const double cost : costs) {
-            if (cost < kInfinite) most = std::max(most, std::abs(cost));
-        }
-    };
-    for (const auto& node : problem.nodes) look(node.cost);
-    for (const auto& pair : problem.pairs) look(pair.cost);
-    return 32 * most;
-}
+constexpr double kNearest = 1.0 / 16, kNearer = 4; ///< focus goes 1, 1/4, 1/16, 1, …
 
 /// Runs the tasks side by side; the first exception is thrown when all are done.
 void runAll(const std::vector<std::function<void()>>& tasks) {
@@ -59,27 +48,60 @@ void runAll(const std::vector<std::function<void()>>& tasks) {
 
 Level::Level(const CoreProblem& problem, const std::vector<double>& prices, Setup setup)
     : m_problem(problem), m_setup(setup), m_graph(problem), m_bound(m_graph),
-      m_finite(problem, forbiddenCost(problem)), m_best(kInfinite), m_gapAtTightening(kInfinite) {
+      m_searchers(std::max(1u, setup.threads)), m_best(kInfinite), m_gapAtTightening(kInfinite) {
     m_bound.setPrices(prices);
-    for (unsigned i = 0; i < std::max(1u, setup.threads); ++i) {
-        m_searchers.push_back(
-            {WindowSearch(m_finite, setup.seed * 1'000'003 + i), 0, kInfinite, {}, 0, 0, false});
+    enter(std::make_unique<SearchField>(problem, m_bound), false);
+}
+
+bool Level::withinRoom(const CoreChoices& choices) const {
+    return std::ranges::equal(m_graph.usageOf(choices), m_graph.room(), std::less_equal<>{});
+}
+
+void Level::offer(const CoreChoices& choices) {
+    const double cost = m_graph.costOf(choices);
+    if (cost == kInfinite || !withinRoom(choices)) return;
+    m_best = cost;
+    m_bestChoices = choices;
+    enter(std::make_unique<SearchField>(m_problem, m_bound), true);
+}
+
+/// All searches begin anew in a field: from messages, or the best answer if it is left there.
+void Level::enter(std::unique_ptr<SearchField> field, bool fromBest) {
+    m_windowsEnded = windows();
+    m_field = std::move(field);
+    m_stale = 0;
+    for (Searcher& s : m_searchers) {
+        s = {};
+        s.seed = nextSeed();
+    }
+    if (!fromBest || m_best == kInfinite) return;
+    const CoreChoices start = m_field->project(m_bestChoices);
+    const CoreChoices whole = m_field->restore(start);
+    const double cost = m_graph.costOf(whole);
+    if (cost == kInfinite || !withinRoom(whole)) return;
+    for (Searcher& s : m_searchers) {
+        s.search = std::make_unique<WindowSearch>(m_field->graph(), s.seed);
+        s.search->start(start);
+        s.best = s.cost = cost;
+        s.bestChoices = start;
     }
 }
 
-void Level::offer(CoreChoices choices) {
-    WindowSearch probe(m_finite, 0);
-    probe.start(choices);
-    if (probe.overload() > 0) return;
-    m_best = m_graph.costOf(choices);
-    if (m_best == kInfinite) return;
-    m_bestChoices = std::move(choices);
-    for (Searcher& searcher : m_searchers) {
-        searcher.search.start(m_bestChoices);
-        searcher.running = true;
-        searcher.best = searcher.cost = m_best;
-        searcher.bestChoices = m_bestChoices;
+/// Takes the part of the problem near the bound as the field, or all of it in turn.
+void Level::refocus(double incumbent, Monitor& monitor) {
+    const double known = std::min(incumbent, m_best);
+    m_focus = m_focus <= kNearest ? 1 : m_focus / kNearer;
+    while (known < kInfinite && m_focus < 1) {
+        std::size_t struck = 0;
+        CoreProblem less = tighten(bound() + m_focus * (known - bound()), struck, monitor);
+        auto field = SearchField::focused(std::move(less), m_bound.bestPrices(), monitor);
+        if (field && field->graph().nodes() > 0) {
+            return enter(std::move(field), true);
+        }
+        m_focus *= kNearer;
     }
+    m_focus = 1;
+    enter(std::make_unique<SearchField>(m_problem, m_bound), true);
 }
 
 void Level::round(double incumbent, Monitor& monitor) {
@@ -94,6 +116,7 @@ void Level::round(double incumbent, Monitor& monitor) {
     if (branching && !m_branching) {
         m_branching.emplace(m_problem, m_bound.bound(), m_bound.bestPrices(), m_setup.seed);
     }
+    if (m_stale > kRestart) refocus(incumbent, monitor);
     const bool searching = m_pace != Pace::Fast || m_round % 6 == 1;
     std::vector<Monitor> monitors(m_searchers.size() + 1, monitor);
     std::vector<std::function<void()>> tasks;
@@ -122,11 +145,10 @@ void Level::round(double incumbent, Monitor& monitor) {
     if (stopped) std::rethrow_exception(stopped);
     ++m_round;
     if (bounding) {
-        m_searchPrices = m_bound.bestPrices();
-        m_searchPriced = m_bound.priced();
-        m_searchMessages = m_bound.messages();
+        m_field->follow(m_bound);
         setPace(bound() - boundBefore, std::min(incumbent, m_best));
     }
+    if (searching) m_stale = m_best < bestBefore ? 0 : m_stale + 1;
     const bool better = m_best < bestBefore || bound() > boundBefore + 1e-6 * std::abs(bound());
     m_idleRounds = better ? 0 : m_idleRounds + 1;
 }
@@ -140,7 +162,8 @@ void Level::setPace(double rise, double incumbent) {
     if (m_pace == Pace::Fast && m_slow >= 2) m_pace = Pace::Slow;
     if (m_pace != Pace::Flat && m_flat >= 5) m_pace = Pace::Flat;
     if (m_pace == before) return;
-    for (Searcher& searcher : m_searchers) searcher.running = false;
+    m_focus = 1;
+    enter(std::make_unique<SearchField>(m_problem, m_bound), false);
 }
 
 void Level::improveBound(double incumbent, Monitor& monitor) {
@@ -157,16 +180,13 @@ void Level::improveBound(double incumbent, Monitor& monitor) {
 }
 
 void Level::search(Searcher& s, Monitor& monitor) {
-    if (!s.running) {
-        s.search.decode(m_searchPriced, m_searchMessages, monitor);
-        s.running = true;
-        s.cycles = s.stale = 0;
-        s.best = kInfinite;
+    if (!s.search) {
+        s.search = std::make_unique<WindowSearch>(m_field->graph(), s.seed);
+        s.search->decode(m_field->priced(), m_field->messages(), monitor);
+        s.best = s.cost = kInfinite;
     }
-    const auto size = m_finite.labels() + m_finite.messages();
-    s.search.cycle(m_searchPrices, std::min(kCycleWork, 200 * size), monitor);
-    ++s.cycles;
-    ++s.stale;
+    const auto size = m_field->graph().labels() + m_field->graph().messages();
+    s.search->cycle(m_field->prices(), std::min(kCycleWork, 200 * size), monitor);
 }
 
 void Level::branch(double incumbent, Monitor& monitor) {
@@ -192,34 +212,33 @@ void Level::keep(CoreChoices choices) {
 
 /// After a cycle or a part of one: keeps what is better.
 void Level::collect(Searcher& s) {
-    if (!s.running) return;
-    s.cost = s.search.overload() > 0 ? kInfinite : m_graph.costOf(s.search.choices());
+    if (!s.search) return;
+    const CoreChoices whole = m_field->restore(s.search->choices());
+    s.cost = withinRoom(whole) ? m_graph.costOf(whole) : kInfinite;
     if (s.cost < s.best) {
         s.best = s.cost;
-        s.bestChoices = s.search.choices();
-        s.stale = 0;
-    }
-    keep(s.bestChoices);
-    if (s.stale > kRestart && m_best < kInfinite) {
-        s.stale = 0;
-        s.best = m_best;
-        s.bestChoices = m_bestChoices;
-        s.search.start(m_bestChoices);
+        s.bestChoices = s.search->choices();
+        keep(whole);
     } else if (s.cost > s.best + 0.01 * std::abs(s.best)) {
-        s.search.start(s.bestChoices);
+        s.search->start(s.bestChoices);
     }
 }
 
+std::size_t Level::windows() const {
+    std::size_t sum = m_windowsEnded;
+    for (const Searcher& s : m_searchers) sum += s.search ? s.search->windows() : 0;
+    return sum;
+}
+
 std::size_t Level::takeWindows() {
-    std::size_t sum = 0;
-    for (const Searcher& searcher : m_searchers) sum += searcher.search.windows();
+    const std::size_t sum = windows();
     return sum - std::exchange(m_windowsBefore, sum);
 }
 
 std::size_t Level::bytes() const {
     std::size_t problem = 0;
     for (const auto& pair : m_problem.pairs) problem += pair.cost.size() * sizeof(double);
-    return problem + m_graph.bytes() + m_finite.bytes() +
+    return problem + m_graph.bytes() + m_field->graph().bytes() +
            8 * (2 * m_graph.messages() + (3 + 3 * m_searchers.size()) * m_graph.labels());
 }
 

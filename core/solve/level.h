@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/solve/core_branching.h"
+#include "core/solve/search_field.h"
 #include "core/solve/window_search.h"
 
 #include <utility>
@@ -20,7 +21,7 @@ public:
     Level(const CoreProblem& problem, const std::vector<double>& prices, Setup setup);
 
     /// An assignment to search from.
-    void offer(CoreChoices choices);
+    void offer(const CoreChoices& choices);
 
     /// @param incumbent  cost of the best answer known
     /// @throws Cancelled; what was found by then stays
@@ -48,20 +49,24 @@ public:
 
 private:
     struct Searcher {
-        WindowSearch search;
-        double cost = 0; ///< of the state; infinite if it is not within the limit
-        double best = 0; ///< of this run
-        CoreChoices bestChoices;
-        int cycles = 0, stale = 0;
-        bool running = false;
+        std::uint64_t seed = 0;
+        std::unique_ptr<WindowSearch> search; ///< in the field; none before its first run
+        double cost = 0;         ///< of the state; infinite if it is not within the limit
+        double best = 0;         ///< of this run
+        CoreChoices bestChoices; ///< in the field
     };
     static constexpr int kIdle = 60;
     static constexpr std::size_t kSmall = 200'000; ///< entries, to branch
 
     void improveBound(double incumbent, Monitor& monitor);
     void branch(double incumbent, Monitor& monitor);
+    std::size_t windows() const;
+    std::uint64_t nextSeed() { return m_setup.seed * 1'000'003 + ++m_runs; }
     bool small() const { return m_graph.entries() + m_graph.labels() < kSmall; }
+    void refocus(double incumbent, Monitor& monitor);
+    void enter(std::unique_ptr<SearchField> field, bool fromBest);
     void search(Searcher& searcher, Monitor& monitor);
+    bool withinRoom(const CoreChoices& choices) const;
     void collect(Searcher& searcher);
     void offerFavoured();
     void keep(CoreChoices choices);
@@ -71,14 +76,16 @@ private:
     Setup m_setup;
     CoreGraph m_graph;
     PriceBound m_bound;
-    CoreGraph m_finite; ///< with a large cost for what is forbidden
+    std::unique_ptr<SearchField> m_field;
+    double m_focus = 1; ///< share of the gap that a choice's excess may have in the field
+    int m_stale = 0;    ///< rounds of search without a better answer
+    std::uint64_t m_runs = 0;
     std::optional<CoreBranching> m_branching;
     std::vector<Searcher> m_searchers;
-    std::vector<double> m_searchPrices, m_searchPriced, m_searchMessages; ///< as of the last round
     std::vector<CoreChoices> m_found;
     double m_best;
     CoreChoices m_bestChoices;
-    std::size_t m_passes = 0, m_windowsBefore = 0;
+    std::size_t m_passes = 0, m_windowsBefore = 0, m_windowsEnded = 0;
     std::size_t m_round = 0;
     enum class Pace : std::uint8_t { Fast, Slow, Flat } m_pace = Pace::Fast; ///< of the bound
     int m_slow = 0, m_flat = 0, m_idleRounds = 0;
