@@ -14,7 +14,7 @@ namespace shardlens::mlir {
 
 namespace {
 
-constexpr std::size_t kMostNumbers = std::size_t{1} << 20;
+constexpr std::size_t kMostNumbers = std::size_t{1} << 16;
 constexpr std::int64_t kLargest = std::int64_t{1} << 62;
 
 struct Dense {

@@ -12,7 +12,7 @@ namespace shardlens::mlir {
 
 /// "[0, 1]", "dense<[0, 1]> : tensor<2xi64>", "dense<1> : tensor<2xi64>", "array<i64: 0, 1>",
 /// "1 : i64", "true". Nested lists are read flat. std::nullopt for anything else, for more than
-/// 2^20 numbers, and for numbers beyond 2^62.
+/// 2^16 numbers, and for numbers beyond 2^62.
 std::optional<std::vector<std::int64_t>> readIntegers(std::string_view value);
 
 /// Lists joined by 'x' or "->": "[1] x [0]" gives both texts.

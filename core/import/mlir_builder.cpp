@@ -32,6 +32,15 @@ std::string_view shortName(std::string_view name) {
     return {};
 }
 
+} // namespace
+
+std::string longerPrefix(const std::string& prefix, std::string_view part) {
+    constexpr std::size_t kLongest = 128; // it is part of every name inside
+    return prefix.size() + part.size() < kLongest ? fmt::format("{}{}/", prefix, part) : prefix;
+}
+
+namespace {
+
 using Table = std::unordered_map<std::string_view, Rule>;
 
 const Table& kinds() {
@@ -74,7 +83,7 @@ void Builder::countWork(std::size_t operations, const Operation& at) {
             at,
             fmt::format("inlined and unrolled, the program has more than {} operations", kMostWork),
             "open a smaller part of it, or one with its loops kept");
-    if (m_work % 256 == 0 && m_options.stop.stop_requested()) throw Cancelled();
+    if (++m_steps % 256 == 0 && m_options.stop.stop_requested()) throw Cancelled();
 }
 
 bool Builder::hasRoomFor(double operations) const {
@@ -111,9 +120,10 @@ TensorId Builder::tensorOf(const Operation& global) {
     if (!type.isTensor()) fail(global, "the type of a global is no tensor");
     if (std::ranges::find(type.spec.shape, kDynamic) != type.spec.shape.end())
         fail(global, "a global has a dimension without a size");
-    bool isMutable = global.hasAttribute("is_mutable");
-    for (std::size_t i = 0; !global.positional(i).empty(); ++i)
-        isMutable = isMutable || global.positional(i) == "mutable";
+    const bool isMutable = std::ranges::any_of(global.attributes, [](const Attribute& attribute) {
+        return attribute.name == "is_mutable" ||
+               (attribute.name.empty() && attribute.value == "mutable");
+    });
     const OpKind kind = isMutable                  ? OpKind::Input
                         : isFloat(type.spec.dtype) ? OpKind::Parameter
                                                    : OpKind::Constant;
@@ -139,7 +149,8 @@ std::vector<Value> Builder::call(const Function& function, const std::vector<Val
     for (std::size_t i = 0; i < arguments.size(); ++i)
         scope.insert_or_assign(body.arguments[i].name, std::vector{arguments[i]});
     m_calls.push_back(function.name);
-    std::vector<Value> results = block(body, scope, prefix + cleaned(function.name) + "/");
+    std::vector<Value> results =
+        block(body, scope, longerPrefix(prefix, cleaned(function.name.substr(0, 64))));
     m_calls.pop_back();
     return results;
 }
@@ -148,8 +159,8 @@ std::vector<Value> Builder::block(const Block& block, Scope& scope, const std::s
     for (const Operation& op : block.operations) {
         if (isTerminator(op)) {
             std::vector<Value> results;
+            countWork(1 + op.operands.size() / 16, op);
             for (const ValueUse& use : op.operands) results.push_back(lookUp(use, scope, op));
-            countWork(1, op);
             return results;
         }
         operation(op, scope, prefix);
@@ -158,7 +169,6 @@ std::vector<Value> Builder::block(const Block& block, Scope& scope, const std::s
 }
 
 void Builder::operation(const Operation& op, Scope& scope, const std::string& prefix) {
-    countWork(1, op);
     Call call(*this, op, scope, prefix);
     const auto controlled = control().find(op.name);
     const auto known = kinds().find(shortName(op.name));

@@ -25,6 +25,9 @@ struct Value {
 
 using Scope = std::unordered_map<std::string_view, std::vector<Value>>;
 
+/// Prefix of the names of what is inside a call or a turn of a loop.
+std::string longerPrefix(const std::string& prefix, std::string_view part);
+
 class Builder {
 public:
     /// @param trained indices of main's arguments that are parameters
@@ -62,7 +65,7 @@ public:
     /// Axes (indices into the mesh as written) over which groups of devices stretch.
     std::vector<std::int64_t> axesOf(const std::vector<std::int64_t>& group) const;
     void opaque(std::string_view name) { ++m_opaque[std::string(name)]; }
-    void misfit(std::string_view name) { ++m_misfits[std::string(name)]; }
+    void misfit(std::string_view name) { ++m_misfits[std::string(name.substr(0, 80))]; }
     void unknownSize() { ++m_unknownSizes; }
     void manualIsland() { ++m_islands; }
     /// The size a '?' of an argument is bound to.
@@ -93,7 +96,7 @@ private:
     std::vector<TensorId> m_arguments, m_sinks; ///< sinks: read by operations without results
     std::vector<std::string_view> m_calls;      ///< being inlined
     std::unordered_map<const Operation*, TensorId> m_globals;
-    std::size_t m_work = 0;
+    std::size_t m_work = 0, m_steps = 0;
 
     std::map<TensorId, SdySharding> m_shardings;
     std::map<TensorId, std::string> m_mhloShardings;

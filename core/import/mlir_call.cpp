@@ -10,12 +10,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace shardlens::mlir {
 
 namespace {
 
 constexpr std::int64_t kLargestAttribute = std::int64_t{1} << 40;
+constexpr std::size_t kLongestName = 80; // of what is repeated with every op
 
 bool fits(const Shape& declared, const Shape& actual) {
     return declared.size() == actual.size() &&
@@ -24,26 +26,53 @@ bool fits(const Shape& declared, const Shape& actual) {
            });
 }
 
-/// Values that the regions of an operation read from around it.
-void addCaptures(const Operation& op, const Scope& scope, std::vector<TensorId>& into) {
-    for (const Region& region : op.regions)
-        for (const Block& block : region.blocks)
-            for (const Operation& inner : block.operations) {
-                for (const ValueUse& use : inner.operands) {
-                    const auto found = scope.find(use.name);
-                    if (found == scope.end() || use.index >= found->second.size()) continue;
-                    for (const TensorId id : found->second[use.index].tensors)
-                        if (std::ranges::find(into, id) == into.end()) into.push_back(id);
+/// Values that the regions of an operation read from around it, each once.
+class Captures {
+public:
+    Captures(const Scope& scope, std::vector<TensorId>& into)
+        : m_scope(scope), m_into(into), m_seen(into.begin(), into.end()) {}
+
+    void add(const Operation& op) {
+        for (const Region& region : op.regions)
+            for (const Block& block : region.blocks)
+                for (const Operation& inner : block.operations) {
+                    for (const ValueUse& use : inner.operands) addUse(use);
+                    add(inner);
                 }
-                addCaptures(inner, scope, into);
-            }
+    }
+
+private:
+    void addUse(const ValueUse& use) {
+        const auto found = m_scope.find(use.name);
+        if (found == m_scope.end() || use.index >= found->second.size()) return;
+        for (const TensorId id : found->second[use.index].tensors)
+            if (m_seen.insert(id).second) m_into.push_back(id);
+    }
+
+    const Scope& m_scope;
+    std::vector<TensorId>& m_into;
+    std::unordered_set<TensorId> m_seen;
+};
+
+/// What carrying out an operation once more costs, in operations: repeats must not multiply long
+/// lists without being counted.
+std::size_t costOf(const Operation& op) {
+    std::size_t cost =
+        1 + op.operands.size() / 16 + op.resultTypes.size() / 4 + op.attributes.size() / 64;
+    for (const Attribute& attribute : op.attributes)
+        if (!attribute.value.starts_with("dense<\"")) cost += attribute.value.size() / 4096;
+    return cost;
 }
 
 } // namespace
 
 Call::Call(Builder& builder, const Operation& op, Scope& scope, const std::string& prefix)
     : m_builder(builder), m_op(op), m_scope(scope), m_prefix(prefix) {
-    for (const ValueUse& use : op.operands) m_values.push_back(builder.lookUp(use, scope, op));
+    builder.countWork(costOf(op), op);
+    for (const ValueUse& use : op.operands) {
+        m_values.push_back(builder.lookUp(use, scope, op));
+        builder.countWork(m_values.back().tensors.size() / 16, op);
+    }
     checkOperands();
 }
 
@@ -54,18 +83,25 @@ void Call::checkOperands() {
         if (!type.isTensor() || m_values[i].tensors.size() != 1) continue;
         const Shape& actual = shapeOf(m_values[i].tensors.front());
         if (!fits(type.spec.shape, actual))
-            fail(fmt::format("{} is used as {}, but its shape is {}",
-                             shardlens::quoted(m_op.operands[i].name), shardlens::quoted(type.text),
-                             toString(actual)));
+            m_builder.fail(m_op, fmt::format("{} is used as {}, but its shape is {}",
+                                             shardlens::quoted(m_op.operands[i].name),
+                                             shardlens::quoted(type.text), toString(actual)));
     }
 }
 
 std::string Call::opName() const {
     const std::string located = locationName(m_builder.module(), m_op.location);
     if (!located.empty()) return located;
-    const std::string own =
-        m_op.results.empty() ? cleaned(m_op.name) : cleaned(m_op.results.front().name);
-    return m_prefix + own;
+    const std::string_view own = m_op.results.empty() ? m_op.name : m_op.results.front().name;
+    return m_prefix + cleaned(own.substr(0, kLongestName));
+}
+
+void Call::fail(const std::string& problem) const {
+    throw InputError(fmt::format("{} in {}", problem, shardlens::quoted(m_op.name)));
+}
+
+std::string Call::typeName() const {
+    return cleaned(m_op.name.substr(0, kLongestName));
 }
 
 TensorId Call::input(std::size_t i) {
@@ -158,7 +194,7 @@ TensorSpec Call::resolved(std::size_t i) {
 }
 
 TensorId Call::step(OpKind kind, Attributes attributes, std::vector<TensorId> operands) {
-    Op op{opName(), kind, std::string(m_op.name), std::move(attributes), std::move(operands), {}};
+    Op op{opName(), kind, typeName(), std::move(attributes), std::move(operands), {}};
     const OpId id = addInferred(m_builder.graph(), std::move(op));
     m_builder.known().propagate(id);
     return m_builder.graph().op(id).outputs.front();
@@ -175,7 +211,7 @@ TensorId Call::transposed(TensorId x, const Ints& perm) {
 
 void Call::result(OpKind kind, Attributes attributes, std::vector<TensorId> operands) {
     Graph& graph = m_builder.graph();
-    Op op{opName(), kind, std::string(m_op.name), std::move(attributes), std::move(operands), {}};
+    Op op{opName(), kind, typeName(), std::move(attributes), std::move(operands), {}};
     OpView view{op, {}, {}};
     for (const TensorId id : op.inputs) view.inputs.push_back(graph.tensor(id).spec);
     std::vector<TensorSpec> specs = inferShapes(view);
@@ -217,9 +253,9 @@ void Call::declaredResult(OpKind kind, Attributes attributes, std::vector<Tensor
     }
     if (specs.empty() && !values.empty()) return setResults(std::move(values));
     Graph& graph = m_builder.graph();
-    const OpId id = graph.addOp(
-        {opName(), kind, std::string(m_op.name), std::move(attributes), std::move(operands), {}},
-        std::move(specs));
+    const OpId id =
+        graph.addOp({opName(), kind, typeName(), std::move(attributes), std::move(operands), {}},
+                    std::move(specs));
     const auto& outputs = graph.op(id).outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
         values[tensors[i]].tensors.push_back(outputs[i]);
@@ -228,10 +264,10 @@ void Call::declaredResult(OpKind kind, Attributes attributes, std::vector<Tensor
 
 void Call::opaque(std::string_view detail) {
     std::vector<TensorId> operands = inputs();
-    addCaptures(m_op, m_scope, operands);
-    const std::string name =
-        detail.empty() ? std::string(m_op.name) : fmt::format("{} @{}", m_op.name, detail);
-    m_builder.opaque(name);
+    Captures(m_scope, operands).add(m_op);
+    m_builder.opaque(detail.empty() ? typeName()
+                                    : fmt::format("{} @{}", typeName(),
+                                                  cleaned(detail.substr(0, kLongestName))));
     declaredResult(OpKind::Opaque, {}, std::move(operands));
 }
 

@@ -58,13 +58,16 @@ public:
     /// Results of an op that the catalogue cannot infer: as declared.
     void declaredResult(OpKind kind, Attributes attributes, std::vector<TensorId> operands);
 
-    [[noreturn]] void fail(const std::string& problem) const { m_builder.fail(m_op, problem); }
+    /// Says what does not fit, without the place: an op that does not fit becomes opaque, and
+    /// counting lines for each would take longer than the import.
+    [[noreturn]] void fail(const std::string& problem) const;
     void require(bool condition, const char* problem) const {
         if (!condition) fail(problem);
     }
     std::vector<Value> takeResults() { return std::move(m_results); }
 
 private:
+    std::string typeName() const;
     TensorSpec resolved(std::size_t i);
     void checkOperands();
 

@@ -203,7 +203,7 @@ void whileLoop(Call& call, std::string_view) {
         for (std::size_t i = 0; i < values.size(); ++i)
             call.scope().insert_or_assign(loop->bodyNames[i], std::vector{values[i]});
         std::vector<Value> next = call.builder().block(
-            *loop->body, call.scope(), fmt::format("{}turn{}/", call.prefix(), turn));
+            *loop->body, call.scope(), longerPrefix(call.prefix(), fmt::format("turn{}", turn)));
         if (next.size() != values.size()) call.fail("a turn of the loop loses values");
         values = std::move(next);
     }
@@ -241,9 +241,10 @@ TensorId relaid(Call& call) {
 void constrain(Call& call, std::string_view) {
     const Operation& op = call.op();
     std::string_view text = op.attribute("out_sharding", "sharding");
-    for (std::size_t i = 0; text.empty() && !op.positional(i).empty(); ++i)
-        if (op.positional(i).starts_with("<") || op.positional(i).starts_with("#sdy.sharding"))
-            text = op.positional(i);
+    for (const Attribute& attribute : op.attributes)
+        if (text.empty() && attribute.name.empty() &&
+            (attribute.value.starts_with("<") || attribute.value.starts_with("#sdy.sharding")))
+            text = attribute.value;
     const TensorId x = relaid(call);
     if (!text.empty())
         call.builder().note(x, parseSdySharding(text, fmt::format("{}", op.name)), op);

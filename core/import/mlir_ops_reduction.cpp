@@ -46,9 +46,11 @@ const Reduction* findReduction(const Operation& op) {
         return operations.size() == 2 ? reductionNamed(shortName(operations[0].name)) : nullptr;
     }
     // "reduce(%x init: %c) applies stablehlo.add across dimensions = [1]"
-    for (std::size_t i = 0; !op.positional(i).empty(); ++i)
-        if (op.positional(i) == "applies") return reductionNamed(shortName(op.positional(i + 1)));
-    return nullptr;
+    const auto applies = std::ranges::find_if(op.attributes, [](const Attribute& attribute) {
+        return attribute.name.empty() && attribute.value == "applies";
+    });
+    if (applies == op.attributes.end() || applies + 1 == op.attributes.end()) return nullptr;
+    return reductionNamed(shortName((applies + 1)->value));
 }
 
 /// Whether the start value changes nothing. Of integers the extreme values count as infinite.

@@ -106,14 +106,18 @@ std::string_view valueOf(const std::vector<Attribute>& attributes, std::string_v
 
 std::string locationName(const Module& module, std::string_view location) {
     constexpr int kMostSteps = 8;
+    constexpr std::size_t kLongest = 200; // what is looked at: names repeat with every op
     for (int step = 0; step < kMostSteps; ++step) {
         if (location.starts_with("loc(")) location.remove_prefix(4);
+        const bool whole = location.size() <= kLongest;
+        location = location.substr(0, kLongest);
         if (location.starts_with("\"")) {
             const auto end = location.find('"', 1);
-            if (end == std::string_view::npos) return {};
-            const std::string_view text = location.substr(1, end - 1);
-            const bool file = location.substr(end + 1).starts_with(":"); // "model.py":12:5
-            return file ? std::string{} : cleaned(text);
+            if (end == std::string_view::npos && whole) return {};
+            const bool file = end != std::string_view::npos &&
+                              location.substr(end + 1).starts_with(":"); // "model.py":12:5
+            return file ? std::string{}
+                        : cleaned(location.substr(1, end == location.npos ? end : end - 1));
         }
         const auto hash = location.find('#');
         if (hash == std::string_view::npos) return {};

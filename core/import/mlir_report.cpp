@@ -32,7 +32,7 @@ std::string listed(const Counts& counts) {
 
 void countNames(const std::vector<Operation>& operations, Counts& counts) {
     for (const Operation& op : operations) {
-        ++counts[std::string(op.name)];
+        ++counts[cleaned(op.name.substr(0, 80))];
         for (const Region& region : op.regions)
             for (const Block& block : region.blocks) countNames(block.operations, counts);
     }

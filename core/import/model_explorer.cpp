@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostNodes = 500'000;
 constexpr std::size_t kMostEdges = 5'000'000;
-constexpr std::size_t kMostPorts = 4096;
+constexpr std::size_t kMostPorts = 1024;
 constexpr int kMostDepth = 32;
 
 struct Edge {
@@ -137,8 +137,9 @@ public:
         }
         if (result.size() < nodes.size()) {
             const auto stuck = std::ranges::find_if(waiting, [](std::size_t n) { return n > 0; });
-            fail(fmt::format("the node {} is part of a cycle, or behind one",
-                             shardlens::quoted(nodes[static_cast<std::size_t>(stuck - waiting.begin())].id)));
+            fail(fmt::format(
+                "the node {} is part of a cycle, or behind one",
+                shardlens::quoted(nodes[static_cast<std::size_t>(stuck - waiting.begin())].id)));
         }
         return result;
     }

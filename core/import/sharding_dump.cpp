@@ -169,8 +169,9 @@ public:
 
 private:
     [[noreturn]] void fail(const std::string& problem) const {
-        throw InputError(m_name.empty() ? problem : fmt::format("{} ({})", problem, shardlens::quoted(m_name)),
-                         m_where, "write the dump again with MaxText");
+        throw InputError(
+            m_name.empty() ? problem : fmt::format("{} ({})", problem, shardlens::quoted(m_name)),
+            m_where, "write the dump again with MaxText");
     }
 
     bool visit(int depth, Json::parse_event_t event, Json& value) {
@@ -258,6 +259,7 @@ private:
         }
         if (axes.size() != sizes.size() || value.size() != 2)
             fail("the names and sizes of the mesh do not fit together");
+        if (axes.size() > 255) fail("the mesh has more than 255 axes");
         if (devices < 1 || devices > static_cast<double>(kLargestSize))
             fail("the mesh has no devices, or more than there are");
         if (m_dump.entries.empty()) m_dump.mesh = axes;
@@ -298,7 +300,8 @@ private:
         entry.spec = std::move(*parsed);
         if (logical != "Unknown") {
             auto names = PythonReader(logical).tuple("");
-            if (!names) fail(fmt::format("{} are no names of dimensions", shardlens::quoted(logical)));
+            if (!names)
+                fail(fmt::format("{} are no names of dimensions", shardlens::quoted(logical)));
             entry.logical = std::move(*names);
         }
         const Activation again = activationOf(entry);
