@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// `shardlens plan MODEL`: the best plan of a model on a cluster, as a report or as JSON.
+// `shardlens plan MODEL`: the best plan of a model on a cluster, as a report or as JSON; or the
+// choice problem behind it, unfolded, for other solvers.
 #include "app/commands/commands.h"
 #include "app/model_file.h"
+#include "core/error.h"
 #include "core/plan/planner.h"
+#include "core/solve/contest_file.h"
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <memory>
 
 namespace shardlens::app {
@@ -13,14 +17,28 @@ namespace shardlens::app {
 namespace {
 
 struct PlanOptions {
-    std::string model;
+    std::string model, problemFile;
     RequestOptions request;
     bool json = false;
 };
 
+void writeProblem(const PlanContext& context, const std::string& name) {
+    solve::IntervalProblem problem = solve::unfold(choiceProblem(context).problem);
+    problem.name = context.graph->name;
+    std::ofstream file(name, std::ios::binary);
+    solve::writeContest(file, problem);
+    file.close();
+    if (!file) throw Error("the file could not be written", name, "check folder and free space");
+}
+
 int plan(const PlanOptions& options) {
     const ModelFile file = openModelFile(options.model, options.request);
-    const Plan best = optimise(makeContext(file.bundle.graph, file.bundle.folding, file.request));
+    const auto context = makeContext(file.bundle.graph, file.bundle.folding, file.request);
+    if (!options.problemFile.empty()) {
+        writeProblem(*context, options.problemFile);
+        return 0;
+    }
+    const Plan best = optimise(context);
     fmt::print("{}", options.json ? toJson(best) + "\n" : toText(best));
     return 0;
 }
@@ -35,6 +53,8 @@ void addPlan(CLI::App& app, Action& action) {
     addWorkloadOptions(*command, options->request);
     addPlanningOptions(*command, options->request);
     command->add_flag("--json", options->json, "Write the whole plan as JSON");
+    command->add_option("--export-problem", options->problemFile,
+                        "Only write the choice problem, unfolded, as `shardlens solve` reads it");
     command->callback([options, &action] { action = [options] { return plan(*options); }; });
 }
 

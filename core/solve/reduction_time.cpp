@@ -220,7 +220,8 @@ std::vector<Reduction::Worker::Part> Reduction::Worker::sum(std::span<Part> part
     if (parts.empty()) return {};
     m_monitor.tick(parts[0].usage.size());
     if (parts.size() == 1) {
-        std::vector<Part> one(1, std::move(parts[0]));
+        std::vector<Part> one;
+        one.push_back(std::move(parts[0]));
         normalise(one);
         return one;
     }

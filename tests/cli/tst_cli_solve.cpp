@@ -9,6 +9,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <cmath>
+
 using namespace shardlens::test;
 using Json = nlohmann::json;
 
@@ -34,6 +36,7 @@ private slots:
     void solutionIsWrittenAndJudged();
     void infeasibleSaysWhenAndWho();
     void exportsForOtherSolvers();
+    void plansAreExported();
     void usageErrors_data();
     void usageErrors();
     void errors_data();
@@ -129,6 +132,35 @@ void TestCliSolve::exportsForOtherSolvers() {
     cbc.start("cbc", {lp, "ratioGap", "0", "solve", "quit"});
     QVERIFY(cbc.waitForFinished());
     QVERIFY(cbc.readAllStandardOutput().contains("Objective value:                445"));
+}
+
+/// The planner and the solver of unfolded problems share no search: they must agree on the optimum.
+void TestCliSolve::plansAreExported() {
+    const QString model = write("tiny.json", R"({"model_type": "llama",
+"architectures": ["LlamaForCausalLM"], "hidden_size": 256, "intermediate_size": 512,
+"num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 1024,
+"max_position_embeddings": 512, "rms_norm_eps": 1e-5, "tie_word_embeddings": false,
+"torch_dtype": "bfloat16"})");
+    std::vector<double> quantum; // seconds of the plan for each unit of the problem
+    for (const char* mesh : {"dp=2,tp=4", "dp=4,tp=2"}) {
+        const QString file = path("plan.problem");
+        const QStringList ask = {"plan",   model, "--cluster", "dgx-a100", "--nodes", "1",
+                                 "--mesh", mesh,  "--batch",   "8",        "--seq",   "128"};
+        const auto exported = run(ask + QStringList{"--export-problem", file}, withoutDisplay());
+        QVERIFY2(exported.code == 0, exported.error.constData());
+        QCOMPARE(exported.out, QByteArray());
+        const auto planned = run(ask + QStringList{"--json"}, withoutDisplay());
+        const Json plan = Json::parse(planned.out.constData(), nullptr, false);
+        QVERIFY(plan.at("optimal").get<bool>());
+        const auto solved = run({"solve", file, "--json", "--time-limit", "50"}, withoutDisplay());
+        QVERIFY2(solved.code == 0, solved.error.constData());
+        const Json answer = Json::parse(solved.out.constData(), nullptr, false);
+        QCOMPARE(answer.at("status").get<std::string>(), std::string("optimal"));
+        QVERIFY(answer.at("given").at("nodes").get<int>() > 3 * 10);
+        quantum.push_back(plan.at("time_s").get<double>() / answer.at("cost").get<double>());
+    }
+    QVERIFY2(std::abs(quantum[0] / quantum[1] - 1) < 1e-9,
+             qPrintable(QString::number(quantum[0] / quantum[1], 'g', 17)));
 }
 
 void TestCliSolve::usageErrors_data() {
