@@ -17,8 +17,7 @@ using python::Expression;
 using torch::Call;
 using torch::Value;
 
-// --- annotations
-// ----------------------------------------------------------------------------------
+// --- annotations --------------------------------------------------------------------------------
 
 namespace {
 
@@ -75,8 +74,7 @@ std::optional<TensorSpec> Annotation::spec(torch::Symbols& symbols) const {
     return result;
 }
 
-// --- expressions
-// ----------------------------------------------------------------------------------
+// --- expressions --------------------------------------------------------------------------------
 
 namespace {
 
@@ -239,8 +237,7 @@ Value Statements::lower(const Expression& expression, std::size_t line) {
     return emit(std::move(call));
 }
 
-// --- statements
-// -----------------------------------------------------------------------------------
+// --- statements ---------------------------------------------------------------------------------
 
 void Statements::assign(const std::string& name, std::string_view annotation,
                         const Expression& expression, std::size_t line) {

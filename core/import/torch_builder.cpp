@@ -21,8 +21,8 @@ namespace {
 const Rule* ruleFor(std::string_view target) {
     static const std::unordered_map<std::string_view, Rule> rules = [] {
         std::unordered_map<std::string_view, Rule> all;
-        for (auto family : {contractionRules, elementwiseRules, movementRules, reductionRules,
-                            sourceRules, collectiveRules})
+        for (auto family : {contractionRules, elementwiseRules, movementRules, lookupRules,
+                            reductionRules, sourceRules, collectiveRules})
             for (const Rule& rule : family()) all.emplace(rule.base, rule);
         return all;
     }();

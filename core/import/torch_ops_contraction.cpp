@@ -118,8 +118,7 @@ void einsum(Translation& t, std::string_view) {
              operands);
 }
 
-// --- attention: PyTorch has heads before the sequence, the catalogue after it
-// -----------------------
+// --- attention: PyTorch has heads before the sequence, the catalogue after it -------------------
 
 TensorId headsSwapped(Translation& t, TensorId x) {
     return t.step(OpKind::Transpose, {{"perm", Ints{0, 2, 1, 3}}}, {x});
@@ -161,8 +160,7 @@ void attention(Translation& t, std::string_view) {
     t.result(OpKind::Transpose, {{"perm", Ints{0, 2, 1, 3}}}, {out});
 }
 
-// --- convolution
-// ----------------------------------------------------------------------------------
+// --- convolution --------------------------------------------------------------------------------
 
 /// A setting a spatial dimension: one number stands for all.
 Ints spread(const Translation& t, Ints values, std::size_t dims, std::int64_t fallback) {

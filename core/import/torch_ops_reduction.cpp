@@ -105,8 +105,7 @@ void vectorNorm(Translation& t, std::string_view) {
              t.typeOf(x));
 }
 
-// --- mean and variance
-// ----------------------------------------------------------------------------
+// --- mean and variance --------------------------------------------------------------------------
 
 struct Moments {
     TensorId mean, variance; ///< with the reduced dimensions as 1
@@ -158,8 +157,7 @@ void variance(Translation& t, std::string_view what) {
     if (what == "both") give(moments.mean, 1);
 }
 
-// --- norms
-// ----------------------------------------------------------------------------------------
+// --- norms --------------------------------------------------------------------------------------
 
 /// The last dimensions, as many as the normalised shape has.
 Ints lastAxes(const Translation& t, TensorId x, std::size_t count) {
@@ -240,8 +238,7 @@ void groupNorm(Translation& t, std::string_view) {
     channelNorm(t, {{"mode", std::string("group")}, {"groups", t.integer(6, "group", 1)}});
 }
 
-// --- softmax and losses
-// ---------------------------------------------------------------------------
+// --- softmax and losses -------------------------------------------------------------------------
 
 void softmax(Translation& t, std::string_view function) {
     const TensorId x = t.tensor(0, "self");
@@ -326,8 +323,7 @@ void negativeLogLikelihood(Translation& t, std::string_view) {
     if (t.wants(1)) t.alias(count, 1);
 }
 
-// --- pools, orders
-// --------------------------------------------------------------------------------
+// --- pools, orders ------------------------------------------------------------------------------
 
 Ints spread(const Translation& t, Ints values, std::size_t dims) {
     if (values.size() == 1) values.resize(dims, values[0]);

@@ -13,8 +13,7 @@
 
 namespace shardlens::torch {
 
-// --- arguments
-// ------------------------------------------------------------------------------------
+// --- arguments ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -156,8 +155,7 @@ std::int64_t Translation::axis(std::int64_t axis, std::int64_t rank) const {
     return result;
 }
 
-// --- results
-// --------------------------------------------------------------------------------------
+// --- results ------------------------------------------------------------------------------------
 
 bool Translation::wants(std::size_t port) const {
     return port < m_call.results.size() && m_call.results[port].wanted;

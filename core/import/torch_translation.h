@@ -60,8 +60,7 @@ public:
     std::string_view base() const { return split(m_call.target).base; }
     std::string_view overload() const { return split(m_call.target).overload; }
 
-    // --- results
-    // -----------------------------------------------------------------------------------
+    // --- results --------------------------------------------------------------------------------
     /// Whether a further result is read by anything.
     bool wants(std::size_t port) const;
     /// An op on the way to a result. @param dtype of the result where not as the catalogue says
@@ -109,6 +108,7 @@ struct Rule {
 std::vector<Rule> contractionRules();
 std::vector<Rule> elementwiseRules();
 std::vector<Rule> movementRules();
+std::vector<Rule> lookupRules();
 std::vector<Rule> reductionRules();
 std::vector<Rule> sourceRules();
 std::vector<Rule> collectiveRules();

@@ -239,8 +239,7 @@ private:
         }
     }
 
-    // --- one rule an op
-    // ----------------------------------------------------------------------------
+    // --- one rule an op -------------------------------------------------------------------------
 
     bool regrouped(const Op& op) {
         if (op.inputs.size() != 1 || op.inputs[0] == kNoTensor) return false;

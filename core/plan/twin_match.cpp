@@ -104,8 +104,7 @@ private:
     const Graph& graph() const { return *m_context->graph; }
     const PricedOp& priced(OpId id) const { return m_context->pricing->op(id); }
 
-    // --- choices
-    // -----------------------------------------------------------------------------------
+    // --- choices --------------------------------------------------------------------------------
 
     /// Whether a part of `whole` under a layout has the shape `local`.
     bool explains(const Layout& layout, TensorId whole, TensorId local) const {
@@ -162,8 +161,7 @@ private:
         return text + ".";
     }
 
-    // --- hand-overs
-    // --------------------------------------------------------------------------------
+    // --- hand-overs -----------------------------------------------------------------------------
 
     ProducerSide producedAs(TensorId tensor) const {
         const Tensor& t = graph().tensor(tensor);
@@ -204,8 +202,7 @@ private:
         }
     }
 
-    // --- partial values and collectives
-    // ------------------------------------------------------------
+    // --- partial values and collectives ---------------------------------------------------------
 
     void followPartials() {
         std::vector<TensorId> starts;
@@ -290,8 +287,7 @@ private:
         report(ours, theirs, "The plan needs an {} of {} that the local program does not have.");
     }
 
-    // --- what it is
-    // --------------------------------------------------------------------------------
+    // --- what it is -----------------------------------------------------------------------------
 
     bool anyChoice(auto&& says) const {
         for (OpId id = 0; id < graph().ops().size(); ++id) {
