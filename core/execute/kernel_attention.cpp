@@ -22,7 +22,8 @@ struct Attended {
     std::int64_t b, s, t, heads, kvHeads, d, e;
     std::int64_t firstQuery, firstKey; ///< positions of the local parts; of query 0 with the past
     bool causal = false;
-    double scale = 1;
+    double scale = 1, softcap = 0;
+    std::int64_t window = 0;
     const Array* mask = nullptr;
     Strides maskStrides; ///< in [b, H, s, t]
 
@@ -41,11 +42,13 @@ Attended attended(const KernelContext& context, Operands operands) {
     const Shape q = context.operandShape(0), k = context.operandShape(1),
                 v = context.operandShape(2);
     const Attributes& attributes = context.op().attributes;
-    Attended a{q[0], q[1], k[1], q[2], k[2], q[3], v[3], 0, 0, false, 1, nullptr, {}};
+    Attended a{q[0], q[1], k[1], q[2], k[2], q[3], v[3], 0, 0, false, 1, 0, 0, nullptr, {}};
     a.firstQuery = context.operandBegin(0, 1) + attributes.integer("past", 0);
     a.firstKey = context.operandBegin(1, 1);
     a.causal = attributes.integer("causal", 0) != 0;
     a.scale = attributes.number("scale", 1 / std::sqrt(static_cast<double>(a.d)));
+    a.softcap = attributes.number("softcap", 0);
+    a.window = attributes.integer("window", 0);
     if (hasOperand(operands, 3)) {
         a.mask = operands[3];
         a.maskStrides = broadcastStrides(a.mask->shape, {a.b, a.heads, a.s, a.t});
@@ -59,19 +62,39 @@ std::size_t maskAt(const Attended& a, std::int64_t ib, std::int64_t ih, std::int
                                     is * a.maskStrides[2] + it * a.maskStrides[3]);
 }
 
-double scoreOf(const Attended& a, const Numbers& q, const Numbers& k, std::int64_t ib,
-               std::int64_t is, std::int64_t ih, std::int64_t it) {
-    if (a.causal && a.firstKey + it > a.firstQuery + is) return kNothing;
+/// The scaled product of a query and a key.
+double productOf(const Attended& a, const Numbers& q, const Numbers& k, std::int64_t ib,
+                 std::int64_t is, std::int64_t ih, std::int64_t it) {
     const std::size_t from = a.query(ib, is, ih),
                       to = a.keyRow(ib, it, ih) * static_cast<std::size_t>(a.d);
-    double score = 0;
+    double product = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(a.d); ++i)
-        score += q[from + i] * k[to + i];
-    score *= a.scale;
+        product += q[from + i] * k[to + i];
+    return product * a.scale;
+}
+
+bool sees(const Attended& a, std::int64_t is, std::int64_t it) {
+    const std::int64_t query = a.firstQuery + is, key = a.firstKey + it;
+    return !(a.causal && key > query) && !(a.window > 0 && key <= query - a.window);
+}
+
+double scoreOf(const Attended& a, const Numbers& q, const Numbers& k, std::int64_t ib,
+               std::int64_t is, std::int64_t ih, std::int64_t it) {
+    if (!sees(a, is, it)) return kNothing;
+    double score = productOf(a, q, k, ib, is, ih, it);
+    if (a.softcap != 0) score = a.softcap * std::tanh(score / a.softcap);
     if (a.mask == nullptr) return score;
     const std::size_t at = maskAt(a, ib, ih, is, it);
     if (!a.mask->integral) return score + a.mask->reals[at];
     return a.mask->ints[at] != 0 ? score : kNothing;
+}
+
+/// The slope of a score by the product of query and key.
+double slopeOf(const Attended& a, const Numbers& q, const Numbers& k, std::int64_t ib,
+               std::int64_t is, std::int64_t ih, std::int64_t it) {
+    if (a.softcap == 0) return a.scale;
+    const double y = std::tanh(productOf(a, q, k, ib, is, ih, it) / a.softcap);
+    return a.scale * (1 - y * y);
 }
 
 /// Calls use(b, s, head, key) for every pair of a query and a key.
@@ -152,9 +175,10 @@ Arrays attentionBackward(const KernelContext& context, Operands operands,
         }
         const double toScore = p * (toWeight - rows.reals[row]);
         if (maskLearns) given[3].reals[maskAt(a, ib, ih, is, it)] += toScore;
+        const double toProduct = toScore * slopeOf(a, q, k, ib, is, ih, it);
         for (std::size_t i = 0; i < depth; ++i) {
-            given[0].reals[row * depth + i] += toScore * a.scale * k[key * depth + i];
-            given[1].reals[key * depth + i] += toScore * a.scale * q[row * depth + i];
+            given[0].reals[row * depth + i] += toProduct * k[key * depth + i];
+            given[1].reals[key * depth + i] += toProduct * q[row * depth + i];
         }
     });
     return given;

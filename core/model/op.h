@@ -24,7 +24,9 @@ enum class OpKind : std::uint8_t {
     Einsum,    ///< [equation: "bij,bjk->bik", no ellipsis]
     Attention, ///< q[b,s,H,d] k[b,t,K,d] v[b,t,K,e] (+mask) -> [b,s,H,e]; [causal: 0/1]; H =
                ///< K*groups, K major; a mask is added to the scores, or a bool one hides what is 0;
-               ///< key j is seen by query i where j <= i + past (0); scale (1/sqrt(d))
+               ///< key j is seen by query i where j <= i + past (0); scale (1/sqrt(d)); softcap:
+               ///< scores c tanh(score / c), before the mask (0: as they are); window: only so many
+               ///< keys up to the query's own are seen (0: all)
     Rotary,    ///< x[b,s,H,d] -> same, tables are computed in place; [base (10000), width: how much
                ///< of d is turned (all), interleaved: pairs are neighbours, not halves; past]
     Conv, ///< x[b,C,spatial..] w[O,C/g,k..] (+bias[O]); [strides, pads(begin..,end..), dilations,

@@ -216,6 +216,21 @@ private slots:
                                     {"padding", Text(padding)},
                                     {"align_corners", align}}));
     }
+    /// A window of one key is the query's own; capped scores stay below the cap.
+    void attentionBounds() {
+        const Array q = noise({1, 3, 2, 2}), k = noise({1, 3, 1, 2}, -1, 1, 2),
+                    v = noise({1, 3, 1, 2}, -1, 1, 3);
+        const Attributes own{{"causal", kOne}, {"window", kOne}};
+        const Array y = KernelCase(OpKind::Attention, {q, k, v}, own).forward()[0];
+        for (std::size_t i = 0; i < y.size(); ++i) QCOMPARE(y.reals[i], v.reals[i / 4 * 2 + i % 2]);
+        const Array large = numbers({1, 1, 1, 1}, {100}), keys = numbers({1, 2, 1, 1}, {1, -1}),
+                    values = numbers({1, 2, 1, 1}, {1, 0});
+        const KernelCase capped(OpKind::Attention, {large, keys, values}, {{"softcap", 0.5}});
+        QCOMPARE(capped.forward()[0].reals[0], 1 / (1 + std::exp(-1.0))); // scores +-0.5
+        VERIFY_GRADIENT(
+            KernelCase(OpKind::Attention, {q, k, v},
+                       {{"causal", kOne}, {"window", std::int64_t{2}}, {"softcap", 0.7}}));
+    }
     void gradientOps();
 };
 
