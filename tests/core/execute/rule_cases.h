@@ -347,7 +347,7 @@ inline std::vector<RuleCase> gradientCases() {
         return RuleCase{
             "gradient of " + name, OpKind::Gradient,
             attributesFor(kind, std::move(forward), std::move(roles), std::move(wanted)),
-            std::move(operands)};
+            std::move(operands), std::move(results)};
     };
     return {
         of("matmul", OpKind::MatMul, {}, {kForwardOperand, kForwardOperand + 1, kResultGradient},
