@@ -14,8 +14,10 @@ build_packages=(
     libfmt-dev nlohmann-json3-dev libcli11-dev
     fonts-dejavu-core
 )
-# Reference solvers, the SQLite shell and the validators of desktop files; only tests run them.
-test_packages=(toulbar2 coinor-cbc sqlite3 desktop-file-utils appstream shared-mime-info)
+# Reference solvers, the SQLite shell, the validators of desktop files and ONNX's operator test data;
+# only tests use them.
+test_packages=(toulbar2 coinor-cbc sqlite3 desktop-file-utils appstream shared-mime-info
+    libonnx-testdata)
 lint_packages=(clang-format-19 clang-tidy-19 git)
 
 say() { printf '%s\n' "$*" >&2; }

@@ -111,7 +111,8 @@ struct Mapping {
     double place(std::int64_t index) const {
         const auto x = static_cast<double>(index);
         const auto n = static_cast<double>(in), m = static_cast<double>(out);
-        if (coordinates == "align_corners") return out == 1 ? 0 : x * (n - 1) / (m - 1);
+        if (coordinates == "align_corners") // the resized length before it was made whole
+            return out == 1 ? 0 : x * (n - 1) / (scale * n - 1);
         if (coordinates == "asymmetric") return x / scale;
         if (coordinates == "pytorch_half_pixel" && out <= 1) return 0;
         if (coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / scale;

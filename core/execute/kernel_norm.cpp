@@ -85,12 +85,14 @@ Arrays softmaxBackward(const KernelContext& context, Operands operands,
     return given;
 }
 
-// --- cross-entropy: the mean over all rows of log(sum(exp(x))) - x[label] ------------------------
+// --- cross-entropy: log(sum(exp(x))) - x[label] of each row, or the mean over all rows -----------
 
 struct Classified {
     std::size_t rows = 0, classes = 0;
     std::int64_t firstClass = 0;
-    double count = 1; ///< rows of the whole op
+    double count = 1;        ///< rows of the whole op
+    bool mean = true;        ///< else the loss of each row
+    bool normalised = false; ///< the logits are log-probabilities
 
     /// Where the row's label stands in the local logits; nothing if another rank has it.
     std::optional<std::size_t> place(std::size_t row, std::int64_t label) const {
@@ -102,33 +104,55 @@ struct Classified {
 
 Classified classified(const KernelContext& context, Operands operands) {
     const Shape& logits = operands[0]->shape;
-    return {operands[1]->size(), static_cast<std::size_t>(logits.back()),
+    const Attributes& attributes = context.op().attributes;
+    return {operands[1]->size(),
+            static_cast<std::size_t>(logits.back()),
             context.operandBegin(0, logits.size() - 1),
-            elementsOf(context.whole().inputs[1].shape)};
+            elementsOf(context.whole().inputs[1].shape),
+            attributes.text("reduction", "mean") == "mean",
+            attributes.integer("log_probabilities", 0) != 0};
+}
+
+/// The log-sum-exp of each row (0 for log-probabilities) and its label's logit, which are exchanged
+/// together.
+struct RowLosses {
+    Array logSum;
+    Numbers picked;
+};
+
+RowLosses rowLosses(const KernelContext& context, const Classified& c, Operands operands) {
+    const Numbers x = numbersOf(*operands[0]);
+    const auto rows = static_cast<std::int64_t>(c.rows);
+    const std::size_t each = c.normalised ? 1 : 2;
+    Array most = Array::real({rows}, c.normalised ? 0 : -std::numeric_limits<double>::infinity());
+    Array sums = Array::real({rows, static_cast<std::int64_t>(each)});
+    if (!c.normalised) {
+        for (std::size_t i = 0; i < x.size(); ++i)
+            most.reals[i / c.classes] = std::max(most.reals[i / c.classes], x[i]);
+        context.allReduce(most, ReduceOp::Max);
+        for (std::size_t i = 0; i < x.size(); ++i)
+            sums.reals[2 * (i / c.classes) + 1] += std::exp(x[i] - most.reals[i / c.classes]);
+    }
+    for (std::size_t row = 0; row < c.rows; ++row)
+        if (const auto at = c.place(row, operands[1]->ints[row])) sums.reals[each * row] = x[*at];
+    context.allReduce(sums, ReduceOp::Sum);
+    RowLosses losses{std::move(most), {}};
+    for (std::size_t row = 0; row < c.rows; ++row) {
+        losses.picked.push_back(sums.reals[each * row]);
+        if (!c.normalised) losses.logSum.reals[row] += std::log(sums.reals[2 * row + 1]);
+    }
+    return losses;
 }
 
 Arrays crossEntropyForward(const KernelContext& context, Operands operands) {
     const Classified c = classified(context, operands);
-    const Numbers x = numbersOf(*operands[0]);
-    const auto rows = static_cast<std::int64_t>(c.rows);
-    Array most = Array::real({rows}, -std::numeric_limits<double>::infinity());
-    for (std::size_t i = 0; i < x.size(); ++i)
-        most.reals[i / c.classes] = std::max(most.reals[i / c.classes], x[i]);
-    context.allReduce(most, ReduceOp::Max);
-    // A row's sum of exponentials and its label's logit, exchanged together.
-    Array sums = Array::real({rows, 2});
-    for (std::size_t i = 0; i < x.size(); ++i)
-        sums.reals[2 * (i / c.classes)] += std::exp(x[i] - most.reals[i / c.classes]);
-    for (std::size_t row = 0; row < c.rows; ++row)
-        if (const auto at = c.place(row, operands[1]->ints[row])) sums.reals[2 * row + 1] = x[*at];
-    context.allReduce(sums, ReduceOp::Sum);
-    double loss = 0;
-    Array kept = most; // the log-sum-exp
+    RowLosses losses = rowLosses(context, c, operands);
+    Numbers result(c.mean ? 1 : c.rows, 0.0);
     for (std::size_t row = 0; row < c.rows; ++row) {
-        kept.reals[row] += std::log(sums.reals[2 * row]);
-        loss += kept.reals[row] - sums.reals[2 * row + 1];
+        const double loss = losses.logSum.reals[row] - losses.picked[row];
+        result[c.mean ? 0 : row] += c.mean ? loss / c.count : loss;
     }
-    return {resultOf(context, 0, {loss / c.count}), std::move(kept)};
+    return {resultOf(context, 0, std::move(result)), std::move(losses.logSum)};
 }
 
 Arrays crossEntropyBackward(const KernelContext& context, Operands operands,
@@ -137,12 +161,16 @@ Arrays crossEntropyBackward(const KernelContext& context, Operands operands,
     const Array* gradient = gradientOf(gradients, 0);
     if (gradient == nullptr || !differentiable(operands, 0)) return given;
     const Classified c = classified(context, operands);
-    Numbers x = operands[0]->reals;
-    for (std::size_t i = 0; i < x.size(); ++i)
-        x[i] = std::exp(x[i] - results[1].reals[i / c.classes]);
+    const auto reaching = [&](std::size_t row) {
+        return c.mean ? gradient->reals[0] / c.count : gradient->reals[row];
+    };
+    Numbers x(operands[0]->reals.size(), 0.0);
+    for (std::size_t i = 0; i < x.size() && !c.normalised; ++i) {
+        const std::size_t row = i / c.classes;
+        x[i] = reaching(row) * std::exp(operands[0]->reals[i] - results[1].reals[row]);
+    }
     for (std::size_t row = 0; row < c.rows; ++row)
-        if (const auto at = c.place(row, operands[1]->ints[row])) x[*at] -= 1;
-    for (double& each : x) each *= gradient->reals[0] / c.count;
+        if (const auto at = c.place(row, operands[1]->ints[row])) x[*at] -= reaching(row);
     given[0] = realArray(operands[0]->shape, std::move(x));
     return given;
 }

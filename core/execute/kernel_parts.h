@@ -4,6 +4,8 @@
 
 #include "core/execute/kernel.h"
 
+#include <optional>
+
 namespace shardlens::kernels {
 
 Kernel attentionKernel();
@@ -11,6 +13,18 @@ Kernel normKernel();
 Kernel crossEntropyKernel();
 Kernel rotaryKernel();
 Kernel gridSampleKernel();
+Kernel poolKernel();
+Kernel globalPoolKernel();
+
+/// How a window slides over an image; pads are begin.., end...
+struct Window {
+    std::vector<std::int64_t> strides, pads, dilations;
+};
+Window windowOf(const KernelContext& context, const Shape& kernel);
+/// The element of the image (its spatial dims, row-major) under one tap of the window at a place;
+/// nothing where that is padding.
+std::optional<std::size_t> placeOf(const Window& window, const Shape& image, const Shape& at,
+                                   const Shape& tap);
 
 /// Index in the whole result `r` of each local element, in row-major order.
 std::vector<std::uint64_t> wholeIndices(const KernelContext& context, std::size_t r);

@@ -294,6 +294,7 @@ void KnownValues::setInts(TensorId id, KnownInts values) {
 
 void KnownValues::setFloats(TensorId id, std::vector<double> values) {
     if (!isFloat(m_graph.tensor(id).spec.dtype) || !takes(id, values.size(), kMaxFloats)) return;
+    m_graph.setKnownReals(id, values);
     m_floats[id] = std::move(values);
 }
 

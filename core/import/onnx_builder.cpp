@@ -158,6 +158,9 @@ TensorId Builder::addInitializer(const Scope& scope, const TensorData& data) {
     setDependsOnInput(tensor, false);
     if (!trained && data.ints) m_known.setInts(tensor, *data.ints);
     if (!trained && data.floats) m_known.setFloats(tensor, *data.floats);
+    if (trained && data.floats &&
+        elementsOf(spec.shape) == static_cast<double>(data.floats->size()))
+        m_graph.setKnownReals(tensor, *data.floats);
     return tensor;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and einsum. Quantised forms become the product with 32-bit sums and a requantisation of
 // its own, so that partial sums are seen to be reduced before the rounding.
+#include "core/import/onnx_quantized.h"
 #include "core/import/onnx_translation.h"
 #include "core/import/text.h"
 
@@ -32,6 +33,10 @@ Attributes transposes(const Translation& t) {
     return attributes;
 }
 
+Attributes scaleBy(double factor) {
+    return {{"function", std::string("scale")}, {"alpha", factor}};
+}
+
 /// alpha * A' * B' + beta * C. A row vector C is the bias of the product itself.
 void gemm(Translation& t, std::string_view) {
     t.require(t.rank(0) == 2 && t.rank(1) == 2, "Gemm needs matrices");
@@ -52,12 +57,12 @@ void gemm(Translation& t, std::string_view) {
     }
     TensorId product = t.step(OpKind::MatMul, transposes(t), operands);
     if (!hasC) {
-        t.result(OpKind::Elementwise, functionOf("scale"), {product});
+        t.result(OpKind::Elementwise, scaleBy(alpha), {product});
         return;
     }
-    if (alpha != 1) product = t.step(OpKind::Elementwise, functionOf("scale"), {product});
+    if (alpha != 1) product = t.step(OpKind::Elementwise, scaleBy(alpha), {product});
     TensorId added = t.input(2);
-    if (beta != 1) added = t.step(OpKind::Elementwise, functionOf("scale"), {added});
+    if (beta != 1) added = t.step(OpKind::Elementwise, scaleBy(beta), {added});
     t.result(OpKind::Elementwise, functionOf("add"), {product, added});
 }
 
@@ -73,21 +78,18 @@ void fusedMatMul(Translation& t, std::string_view) {
     }
     const TensorId product =
         t.step(OpKind::MatMul, std::move(attributes), {t.input(0), t.input(1)});
-    t.result(OpKind::Elementwise, functionOf("scale"), {product});
+    t.result(OpKind::Elementwise, scaleBy(t.number("alpha", 1)), {product});
 }
 
+/// Zero points are one number, or one a row of A, a column of B.
 void matMulInteger(Translation& t, std::string_view) {
-    t.result(OpKind::MatMul, {}, {t.input(0), t.input(1)}, DType::I32);
-}
-
-Attributes quantizeTo(DType dtype) {
-    return {{"function", std::string("quantize")}, {"to", std::string(nameOf(dtype))}};
+    const TensorId a = withoutZeroPoint(t, 0, 2, -2), b = withoutZeroPoint(t, 1, 3, -1);
+    t.result(OpKind::MatMul, {}, {a, b}, DType::I32);
 }
 
 void qLinearMatMul(Translation& t, std::string_view) {
-    const DType dtype = t.has(7) ? t.dtype(7) : t.dtype(0);
-    const TensorId sums = t.step(OpKind::MatMul, {}, {t.input(0), t.input(3)}, DType::I32);
-    t.result(OpKind::Elementwise, quantizeTo(dtype), {sums});
+    const TensorId a = withoutZeroPoint(t, 0, 2, -2), b = withoutZeroPoint(t, 3, 5, -1);
+    requantize(t, t.step(OpKind::MatMul, {}, {a, b}, DType::I32), {1, 4, 6, 7}, -1);
 }
 
 /// com.microsoft: B holds N rows of K weights in blocks, a few bits each (see Role::Packed4Bit).

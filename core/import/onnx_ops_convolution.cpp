@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, and the pooling that shares their windows: strides, pads and dilations with every
 // default filled in and automatic padding worked out.
+#include "core/import/onnx_quantized.h"
 #include "core/import/onnx_translation.h"
 
 #include <fmt/format.h>
@@ -102,17 +103,20 @@ void fusedConv(Translation& t, std::string_view) {
     t.result(OpKind::Elementwise, functionOf("relu"), {y});
 }
 
+/// Zero points are one number, or one an output channel of the kernel.
 void convInteger(Translation& t, std::string_view) {
     auto operands = imageKernelBias(t, 1, 99); // no bias
+    operands[0] = withoutZeroPoint(t, 0, 2, 1);
+    operands[1] = withoutZeroPoint(t, 1, 3, 0);
     t.result(OpKind::Conv, convolution(t, 1), std::move(operands), DType::I32);
 }
 
 void qLinearConv(Translation& t, std::string_view) {
     auto operands = imageKernelBias(t, 3, 8);
-    const DType dtype = t.has(7) ? t.dtype(7) : t.dtype(0);
+    operands[0] = withoutZeroPoint(t, 0, 2, 1);
+    operands[1] = withoutZeroPoint(t, 3, 5, 0);
     const TensorId sums = t.step(OpKind::Conv, convolution(t, 3), std::move(operands), DType::I32);
-    t.result(OpKind::Elementwise,
-             {{"function", std::string("quantize")}, {"to", std::string(nameOf(dtype))}}, {sums});
+    requantize(t, sums, {1, 4, 6, 7}, 1);
 }
 
 void convTranspose(Translation& t, std::string_view) {
@@ -148,12 +152,19 @@ void pool(Translation& t, std::string_view mode) {
     attributes.set("kernel", w.kernel);
     attributes.set("mode", std::string(mode));
     attributes.set("ceil_mode", std::int64_t{t.integer("ceil_mode", 0) != 0});
+    if (t.integer("count_include_pad", 0) != 0)
+        attributes.set("count_include_pad", std::int64_t{1});
+    if (t.integer("p", 2) != 2) attributes.set("p", t.integer("p", 2));
+    const bool indices = t.wants(1) && t.integer("storage_order", 0) == 0;
+    if (indices) attributes.set("indices", std::int64_t{1});
     const TensorId y = t.result(OpKind::Pool, std::move(attributes), {t.input(0)});
-    t.opaqueOutput(1, TensorSpec{DType::I64, t.specOf(y).shape}); // where the maxima were
+    if (!indices) t.opaqueOutput(1, TensorSpec{DType::I64, t.specOf(y).shape});
 }
 
 void globalPool(Translation& t, std::string_view mode) {
-    t.result(OpKind::GlobalPool, {{"mode", std::string(mode)}}, {t.input(0)});
+    Attributes attributes{{"mode", std::string(mode)}};
+    if (t.integer("p", 2) != 2) attributes.set("p", t.integer("p", 2));
+    t.result(OpKind::GlobalPool, std::move(attributes), {t.input(0)});
 }
 
 } // namespace

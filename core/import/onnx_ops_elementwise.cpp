@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops: one row each, the function named as the catalogue names it.
+#include "core/import/onnx_quantized.h"
 #include "core/import/onnx_translation.h"
 
 #include <algorithm>
@@ -25,14 +26,43 @@ std::vector<TensorId> alignedOperands(Translation& t) {
     return operands;
 }
 
-void simple(Translation& t, std::string_view function) {
-    t.input(0);
-    t.result(OpKind::Elementwise, functionOf(function), alignedOperands(t));
+/// The function with the numbers and switches the node states; the catalogue has ONNX's defaults.
+Attributes settingsOf(const Translation& t, std::string_view function) {
+    Attributes attributes = functionOf(function);
+    for (const char* name : {"alpha", "beta", "gamma", "bias", "lambd"})
+        if (const Attribute* stated = t.attribute(name);
+            stated != nullptr && stated->type == Attribute::Type::Float)
+            attributes.set(name, stated->number);
+    if (t.integer("fmod", 0) != 0) attributes.set("fmod", std::int64_t{1});
+    if (t.text("direction") == "LEFT") attributes.set("direction", std::string("left"));
+    return attributes;
 }
 
-/// Ops whose further operands are settings: clipping bounds and the like.
-void firstOperand(Translation& t, std::string_view function) {
-    t.result(OpKind::Elementwise, functionOf(function), {t.input(0)});
+void simple(Translation& t, std::string_view function) {
+    t.input(0);
+    t.result(OpKind::Elementwise, settingsOf(t, function), alignedOperands(t));
+}
+
+/// The one number that bounds an operand, if it is known.
+std::optional<double> bound(const Translation& t, std::string_view name, std::size_t i) {
+    if (t.hasAttribute(name)) return t.number(name, 0);
+    if (const auto integer = t.scalar(i)) return static_cast<double>(*integer);
+    const auto* numbers = t.floats(i);
+    return numbers != nullptr && numbers->size() == 1 ? std::optional(numbers->front())
+                                                      : std::nullopt;
+}
+
+/// Bounds that are known become attributes, others operands.
+void clip(Translation& t, std::string_view) {
+    Attributes attributes = functionOf("clip");
+    const auto low = bound(t, "min", 1), high = bound(t, "max", 2);
+    if ((!low && t.has(1)) || (!high && t.has(2))) {
+        if (t.has(1)) return simple(t, "clip");
+        return (void)t.result(OpKind::Elementwise, functionOf("min"), {t.input(0), t.input(2)});
+    }
+    if (low) attributes.set("min", *low);
+    if (high) attributes.set("max", *high);
+    t.result(OpKind::Elementwise, std::move(attributes), {t.input(0)});
 }
 
 void identity(Translation& t, std::string_view) {
@@ -71,7 +101,17 @@ void isInf(Translation& t, std::string_view function) {
 void gelu(Translation& t, std::string_view function) {
     TensorId x = t.input(0);
     if (t.has(1)) x = t.step(OpKind::Elementwise, functionOf("add"), {x, t.input(1)});
-    t.result(OpKind::Elementwise, functionOf(function), {x});
+    Attributes attributes = functionOf("gelu");
+    if (function == "tanh" || t.text("approximate") == "tanh")
+        attributes.set("approximate", std::string("tanh"));
+    t.result(OpKind::Elementwise, std::move(attributes), {x});
+}
+
+/// x * sigmoid(alpha * x)
+void quickGelu(Translation& t, std::string_view) {
+    t.result(OpKind::Elementwise,
+             {{"function", std::string("silu")}, {"alpha", t.number("alpha", 1.702)}},
+             {t.input(0)});
 }
 
 /// A scale or zero point, shaped to broadcast against x. kNoTensor if it has one entry a block.
@@ -123,6 +163,11 @@ void dropout(Translation& t, std::string_view) {
     if (const auto* given = t.floats(1); given != nullptr && given->size() == 1)
         ratio = given->front();
     Attributes attributes{{"ratio", ratio}};
+    // Old opsets drop when is_test is 0, those from 7 on never, new ones where operand 2 says so.
+    const bool training = t.opset() < 7    ? t.integer("is_test", 0) == 0
+                          : t.opset() < 12 ? false
+                                           : t.has(2) && t.scalar(2).value_or(1) != 0;
+    if (!training) attributes.set("training", std::int64_t{0});
     if (t.wants(1)) attributes.set("mask", std::int64_t{1});
     t.result(OpKind::Dropout, std::move(attributes), {t.input(0)});
 }
@@ -189,14 +234,14 @@ std::vector<Rule> elementwiseRules() {
         {"Tan", simple, "tan"},
         {"Tanh", simple, "tanh"},
         {"ThresholdedRelu", simple, "thresholdedrelu"},
-        {"Clip", firstOperand, "clip"},
+        {"Clip", clip},
         {"Identity", identity},
         {"IsInf", isInf, "isinf"},
         {"Cast", cast},
         {"CastLike", castLike},
         {"Gelu", gelu, "gelu"},
-        {"FastGelu", gelu, "gelu"},
-        {"QuickGelu", gelu, "gelu"},
+        {"FastGelu", gelu, "tanh"},
+        {"QuickGelu", quickGelu},
         {"BiasGelu", gelu, "gelu"},
         {"BiasSplitGelu", biasSplitGelu},
         {"Add", simple, "add"},
@@ -225,6 +270,7 @@ std::vector<Rule> elementwiseRules() {
         {"Min", variadic, "min"},
         {"QuantizeLinear", quantize, "quantize"},
         {"DequantizeLinear", dequantize, "dequantize"},
+        {"DynamicQuantizeLinear", dynamicQuantize},
         {"Bernoulli", random, "random"},
         {"Dropout", dropout},
     };

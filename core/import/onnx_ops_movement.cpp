@@ -249,6 +249,17 @@ void slice(Translation& t, std::string_view) {
         {t.input(0)});
 }
 
+/// What fills the padding: 0, a known number, or an operand.
+void setPadValue(const Translation& t, Attributes& attributes, std::vector<TensorId>& operands) {
+    const auto* numbers = t.floats(2);
+    std::optional<double> value;
+    if (const auto integer = t.scalar(2)) value = static_cast<double>(*integer);
+    if (numbers != nullptr && numbers->size() == 1) value = numbers->front();
+    if (t.hasAttribute("value")) value = t.number("value", 0);
+    if (value && *value != 0) attributes.set("value", *value);
+    if (!value && t.has(2)) operands.push_back(t.input(2));
+}
+
 void pad(Translation& t, std::string_view) {
     const auto pads = t.listed(t.opset() < 2 ? "paddings" : "pads", 1);
     const auto listedAxes = t.listed("", 3);
@@ -269,7 +280,12 @@ void pad(Translation& t, std::string_view) {
     t.require(std::ranges::all_of(full, [](auto p) { return p >= -kMaxDim && p <= kMaxDim; }),
               "pads are out of range");
     if (std::ranges::all_of(full, [](auto p) { return p == 0; })) return t.alias(t.input(0));
-    t.result(OpKind::Pad, {{"pads", std::move(full)}}, {t.input(0)});
+    Attributes attributes{{"pads", std::move(full)}};
+    const std::string_view mode = t.text("mode", "constant");
+    if (mode != "constant") attributes.set("mode", std::string(mode));
+    std::vector<TensorId> operands{t.input(0)};
+    setPadValue(t, attributes, operands);
+    t.result(OpKind::Pad, std::move(attributes), std::move(operands));
 }
 
 /// Indices that are known must exist: a table of positions bounds the sequence length.

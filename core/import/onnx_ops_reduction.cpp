@@ -28,11 +28,11 @@ void reduce(Translation& t, std::string_view function) {
 }
 
 void argReduce(Translation& t, std::string_view function) {
-    t.result(OpKind::ArgReduce,
-             {{"function", std::string(function)},
-              {"axis", t.axis(t.integer("axis", 0), t.rank(0))},
-              {"keepdims", std::int64_t{t.integer("keepdims", 1) != 0}}},
-             {t.input(0)});
+    Attributes attributes{{"function", std::string(function)},
+                          {"axis", t.axis(t.integer("axis", 0), t.rank(0))},
+                          {"keepdims", std::int64_t{t.integer("keepdims", 1) != 0}}};
+    if (t.integer("select_last_index", 0) != 0) attributes.set("select_last", std::int64_t{1});
+    t.result(OpKind::ArgReduce, std::move(attributes), {t.input(0)});
 }
 
 void topK(Translation& t, std::string_view) {
@@ -41,7 +41,9 @@ void topK(Translation& t, std::string_view) {
     if (!k) return t.opaque();
     t.require(*k >= 0 && *k <= t.shape(0)[static_cast<std::size_t>(axis)],
               "k is larger than the dimension");
-    t.result(OpKind::TopK, {{"axis", axis}, {"k", *k}}, {t.input(0)});
+    Attributes attributes{{"axis", axis}, {"k", *k}};
+    if (t.integer("largest", 1) == 0) attributes.set("largest", std::int64_t{0});
+    t.result(OpKind::TopK, std::move(attributes), {t.input(0)});
 }
 
 void cumulative(Translation& t, std::string_view function) {

@@ -272,6 +272,9 @@ void Translation::source(TensorSpec spec, std::optional<KnownInts> ints,
                                     : OpKind::Constant;
     const TensorId tensor =
         resultAs(kind, generated ? std::move(*made) : Attributes{}, {}, {std::move(spec)});
+    const bool readWhole =
+        floats && elementsOf(specOf(tensor).shape) == static_cast<double>(floats->size());
+    if (trained && readWhole) m_builder.graph().setKnownReals(tensor, std::move(*floats));
     if (trained) return;
     if (ints) m_builder.known().setInts(tensor, std::move(*ints));
     if (floats) m_builder.known().setFloats(tensor, std::move(*floats));

@@ -158,7 +158,9 @@ std::vector<TensorSpec> poolShape(const OpView& view) {
     Shape shape{x[0], x[1]};
     for (std::size_t i = 0; i + 2 < x.size(); ++i)
         shape.push_back(windowedSize(view, window, i, x[i + 2], ceil));
-    return {{view.inputs[0].dtype, shape}};
+    std::vector<TensorSpec> results{{view.inputs[0].dtype, shape}};
+    if (view.op.attributes.integer("indices", 0) != 0) results.push_back({DType::I64, shape});
+    return results;
 }
 
 FactorRule poolRule(const OpView& view) {
@@ -167,6 +169,7 @@ FactorRule poolRule(const OpView& view) {
     rule.operands[0][0] = rule.results[0][0] = {rule.addFactor("b", x[0])};
     rule.operands[0][1] = rule.results[0][1] = {rule.addFactor("c", x[1])};
     addSpatial(rule, view, windowOf(view, view.op.attributes.integers("kernel")));
+    for (auto& dims : rule.results) dims = rule.results[0]; // the indices
     return rule;
 }
 

@@ -138,9 +138,23 @@ std::vector<std::int64_t> normAxes(const OpView& view) {
     return view.op.attributes.integers("axes");
 }
 
+/// Statistics are results of their own where the op is asked for them (see OpKind::Norm).
 std::vector<TensorSpec> normShape(const OpView& view) {
-    for (const std::int64_t axis : normAxes(view)) axisOf(view, axis, shapeOf(view, 0).size());
-    return sameShape(view);
+    const std::vector<std::int64_t> axes = normAxes(view);
+    for (const std::int64_t axis : axes) axisOf(view, axis, shapeOf(view, 0).size());
+    std::vector<TensorSpec> results = sameShape(view);
+    if (view.op.attributes.integer("statistics", 0) == 0) return results;
+    const std::string mode = view.op.attributes.text("mode", "layer");
+    if (mode == "batch") {
+        for (const std::size_t running : {std::size_t{3}, std::size_t{4}})
+            results.push_back({view.inputs.at(running).dtype, shapeOf(view, running)});
+        return results;
+    }
+    TensorSpec rows{results[0].dtype == DType::F64 ? DType::F64 : DType::F32, results[0].shape};
+    for (std::size_t d = 0; d < rows.shape.size(); ++d)
+        if (contains(axes, d)) rows.shape[d] = 1;
+    results.resize(mode == "rms" ? 2 : 3, rows);
+    return results;
 }
 
 /// Scale, bias and running statistics of one number a channel share its factor.
@@ -149,6 +163,8 @@ void addChannelOperands(FactorRule& rule, const OpView& view) {
     for (std::size_t i = 1; i < view.inputs.size(); ++i)
         if (view.hasInput(i) && view.inputs[i].shape.size() == 1 && shape.size() > 1)
             rule.operands[i][0] = rule.operands[0][1];
+    for (std::size_t r = 1; r < rule.results.size(); ++r)
+        if (shape.size() > 1) rule.results[r][0] = rule.operands[0][1];
 }
 
 /// Batch norm in training takes its statistics over the batch and space of each channel, on all
@@ -180,6 +196,9 @@ FactorRule normRule(const OpView& view) {
         addChannelOperands(rule, view);
         return rule;
     }
+    for (std::size_t r = 1; r < rule.results.size(); ++r)
+        for (const std::int64_t axis : axes)
+            rule.results[r][static_cast<std::size_t>(axis)].clear();
     const double numbers = mode == "layer" ? 2 : 1;
     rule.forwardStatistics =
         rule.backwardStatistics = {{ReduceOp::Sum, numbers * rowCount(view, axes)}};
@@ -323,13 +342,17 @@ FactorRule wholeAxisRule(const OpView& view) {
     return rule;
 }
 
-// --- cross-entropy: logits[..,V] labels[..] -> mean loss ---------------------------------------
+// --- cross-entropy: logits[..,V] labels[..] -> mean loss, or the loss of each label ------------
+
+bool eachByItself(const OpView& view) {
+    return view.op.attributes.text("reduction", "mean") == "none";
+}
 
 std::vector<TensorSpec> crossEntropyShape(const OpView& view) {
     const Shape &logits = shapeOf(view, 0), &labels = shapeOf(view, 1);
     require(!logits.empty() && Shape(logits.begin(), logits.end() - 1) == labels, view,
             "labels must have the shape of the logits without the classes");
-    return {{DType::F32, {}}};
+    return {{DType::F32, eachByItself(view) ? labels : Shape{}}};
 }
 
 FactorRule crossEntropyRule(const OpView& view) {
@@ -337,9 +360,11 @@ FactorRule crossEntropyRule(const OpView& view) {
     const Shape& logits = view.inputs[0].shape;
     for (std::size_t d = 0; d + 1 < logits.size(); ++d) {
         if (logits[d] == 1) continue;
-        const int f = rule.addFactor(dimName(d, std::max<std::size_t>(logits.size(), 3)), logits[d],
-                                     FactorKind::Reduction);
+        const int f =
+            rule.addFactor(dimName(d, std::max<std::size_t>(logits.size(), 3)), logits[d],
+                           eachByItself(view) ? FactorKind::Parallel : FactorKind::Reduction);
         rule.operands[0][d] = rule.operands[1][d] = {f};
+        if (eachByItself(view)) rule.results[0][d] = {f};
     }
     const int v = rule.addFactor("v", logits.back(), FactorKind::Internal);
     rule.operands[0].back() = {v};
@@ -347,7 +372,10 @@ FactorRule crossEntropyRule(const OpView& view) {
     // Vocabulary-parallel loss (Megatron-LM): the maximum, then the sum of exponentials and the
     // label's logit together. The backward pass needs nothing more.
     const double rows = elementsOf(view.inputs[1].shape);
-    rule.forwardStatistics = {{ReduceOp::Max, rows}, {ReduceOp::Sum, 2 * rows}};
+    if (view.op.attributes.integer("log_probabilities", 0) != 0)
+        rule.forwardStatistics = {{ReduceOp::Sum, rows}};
+    else
+        rule.forwardStatistics = {{ReduceOp::Max, rows}, {ReduceOp::Sum, 2 * rows}};
     return rule;
 }
 

@@ -34,8 +34,8 @@ enum class OpKind : std::uint8_t {
     ConvTranspose, ///< x[b,C,spatial..] w[C,O/g,k..] (+bias[O]); [strides, pads, dilations, group,
                    ///< output_padding]
     Pool, ///< x[b,C,spatial..]; [mode: "max"|"average"|"lp", kernel, strides, pads, dilations,
-          ///< ceil_mode, count_include_pad (average), p (lp: 2)]; with a second result the index of
-          ///< each maximum in the whole of x
+          ///< ceil_mode, count_include_pad (average), p (lp: 2); indices: 0/1: a second
+          ///< result has the place of each maximum in the whole of x]
     GlobalPool,  ///< x[b,C,spatial..] -> [b,C,1..]; [mode, p]
     Elementwise, ///< any arity with multidirectional broadcasting; [function: "add", "gelu",
                  ///< "where", "cast", …; to: dtype name, for cast; the functions and the attributes
@@ -44,19 +44,19 @@ enum class OpKind : std::uint8_t {
     Softmax,     ///< [axes: dims normalised together; function: "softmax"|"logsoftmax"|"hardmax"]
     Norm,        ///< x, scale?, bias?, (mean?, variance?) -> x; [mode:
                  ///< "layer"|"rms"|"batch"|"group"|"instance"|"lp"; axes (layer, rms, lp); groups;
-                 ///< epsilon (1e-5); p (lp: 2); batch: training (0), momentum of the running ones];
-                 ///< further results: layer mean and 1/deviation, rms 1/deviation, of each row;
-                 ///< batch in training the running mean and variance
-    Gather,      ///< table, indices -> table with dim `axis` replaced by the indices' dims; [axis]
-    Transpose,   ///< [perm]
-    Reshape,     ///< also Flatten, Squeeze, Unsqueeze; [shape: the full result shape]
-    Expand,      ///< broadcast to [shape]
-    Concat,      ///< [axis]
-    Split,       ///< [axis, sizes]
-    Slice,       ///< [starts, ends, axes, steps], all as long as axes
-    Pad,         ///< x, value? -> x; [pads: begin.., end..; mode: "constant" (value)|"edge"|
-                 ///< "reflect"|"wrap"]
-    Reduce,      ///< [function:
+                 ///< epsilon (1e-5); p (lp: 2); batch: training (0), momentum of the running ones;
+          ///< statistics: 0/1]; further results: layer mean and 1/deviation, rms 1/deviation, of
+          ///< each row; batch in training the running mean and variance
+    Gather,    ///< table, indices -> table with dim `axis` replaced by the indices' dims; [axis]
+    Transpose, ///< [perm]
+    Reshape,   ///< also Flatten, Squeeze, Unsqueeze; [shape: the full result shape]
+    Expand,    ///< broadcast to [shape]
+    Concat,    ///< [axis]
+    Split,     ///< [axis, sizes]
+    Slice,     ///< [starts, ends, axes, steps], all as long as axes
+    Pad,       ///< x, value? -> x; [pads: begin.., end..; mode: "constant" (value)|"edge"|
+               ///< "reflect"|"wrap"]
+    Reduce,    ///< [function:
             ///< "sum"|"mean"|"max"|"min"|"prod"|"l1"|"l2"|"sumsquare"|"logsumexp"|"logsum", axes,
             ///< keepdims]
     ArgReduce,      ///< [function: "argmax"|"argmin", axis, keepdims, select_last]
@@ -94,10 +94,13 @@ enum class OpKind : std::uint8_t {
                 ///< [function: the activation; top_k, for the FLOPs]
     Gradient,   ///< what the backward pass of another kind computes, in graphs that hold their own:
                 ///< operands of it, results, gradients -> gradients of operands; [see gradient.h]
-    MoeDispatch,  ///< tokens[b,s,h], scores[b,s,E] -> [E,b,c,h], c = ceil(s*top_k/E*capacity);
-                  ///< [top_k, capacity_factor]
-    MoeCombine,   ///< experts[E,b,c,h], scores[b,s,E] -> [b,s,h]; sum over E
-    CrossEntropy, ///< logits[..,V], labels[..] -> scalar mean loss
+    MoeDispatch,  ///< tokens[b,s,h], scores[b,s,E] -> [E,b,c,h], c = ceil(s*top_k/E*capacity); each
+                  ///< token goes to its top_k experts and there takes the next slot of its group
+                  ///< (gcd(s,c) groups a sequence), or is dropped; [top_k, capacity_factor]
+    MoeCombine,   ///< experts[E,b,c,h], weights[b,s,E] -> [b,s,h]; sum over E; a weight is 0 where
+                  ///< the token does not go to the expert; slots are counted as in MoeDispatch
+    CrossEntropy, ///< logits[..,V], labels[..] -> scalar mean loss; [reduction: "mean"|"none": the
+                  ///< loss of each label; log_probabilities: 0/1: the logits are normalised]
     Collective,   ///< of a graph that is one device's program: x.. -> y..; [function: "all-reduce"|
                   ///< "all-gather"|"reduce-scatter"|"all-to-all"|"permute"|"broadcast"; axis (the
                   ///< dimension gathered or scattered; all-to-all: the one cut), concat_axis

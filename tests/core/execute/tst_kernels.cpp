@@ -389,6 +389,32 @@ private slots:
             OpKind::CrossEntropy, {noise({2, 3, 5}, -3, 3), integers({2, 3}, {0, 4, 2, 1, 1, 3})}));
     }
 
+    void lossOfEachLabel() {
+        const Operand labels = integers({2, 3}, {0, 4, 2, 1, 1, 3});
+        for (const std::int64_t normalised : {0, 1})
+            VERIFY_GRADIENT(
+                KernelCase(OpKind::CrossEntropy, {noise({2, 3, 5}, -3, 3), labels},
+                           {{"reduction", Text("none")}, {"log_probabilities", normalised}}));
+        const Arrays rows = KernelCase(OpKind::CrossEntropy, {Array::real({2, 3, 5}, 0.7), labels},
+                                       {{"reduction", Text("none")}})
+                                .forward();
+        QCOMPARE(rows[0].shape, (Shape{2, 3}));
+        COMPARE_NEAR(rows[0].reals[5], std::log(5.0));
+    }
+    void statisticsAreResults() {
+        const Attributes layer{{"mode", Text("layer")},
+                               {"axes", Ints{1}},
+                               {"epsilon", 0.0},
+                               {"statistics", std::int64_t{1}}};
+        const KernelCase op(OpKind::Norm, {numbers({1, 4}, {1, 2, 3, 4})}, layer);
+        COMPARE_NEAR(op.forward()[1].reals[0], 2.5);
+        COMPARE_NEAR(op.forward()[2].reals[0], 1 / std::sqrt(1.25));
+        VERIFY_GRADIENT(KernelCase(OpKind::Norm, {noise({3, 4}), noise({4}, 0.5, 2, 2)}, layer));
+        VERIFY_GRADIENT(KernelCase(
+            OpKind::Norm, {noise({3, 4})},
+            {{"mode", Text("rms")}, {"axes", Ints{1}}, {"statistics", std::int64_t{1}}}));
+    }
+
     // --- reductions -----------------------------------------------------------------------------
 
     void reductionValues() {

@@ -205,7 +205,7 @@ inline std::vector<std::pair<QString, Case>> cases() {
         {"loss", {"SoftmaxCrossEntropyLoss", {x({"4", "6"}), value("l", kI64, {"4"})}, {}, {"x",
              "l"}, {}, "f32[]", CrossEntropy}},
         {"loss each", {"SoftmaxCrossEntropyLoss", {x({"4", "6"}), value("l", kI64, {"4"})}, {},
-             {"x", "l"}, {textAttribute("reduction", "none")}, "f32[4]", Opaque}},
+             {"x", "l"}, {textAttribute("reduction", "none")}, "f32[4]", CrossEntropy}},
         // Attention.
         {"attention 4d", {"Attention", {x({"2", "8", "5", "16"}), value("k", kF32, {"2", "4", "7",
              "16"}), value("v", kF32, {"2", "4", "7", "20"})}, {}, {"x", "k", "v"}, {},
