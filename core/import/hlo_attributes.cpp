@@ -71,6 +71,11 @@ std::optional<std::int64_t> deviceCount(const Ints& dims) {
     return count;
 }
 
+bool areDevices(const Ints& devices) {
+    return std::ranges::all_of(devices,
+                               [](std::int64_t id) { return id >= 0 && id < kMaxDevices; });
+}
+
 /// iota(product of dims), reshaped to dims, transposed by perm; row-major.
 std::optional<Ints> iotaDevices(const Ints& dims, const Ints& perm) {
     const auto count = deviceCount(dims);
@@ -245,7 +250,8 @@ std::optional<DeviceArray> deviceArrayIn(std::string_view text) {
         if (!devices) return std::nullopt;
         result.devices = *devices;
     }
-    if (result.devices.size() != static_cast<std::size_t>(*count)) return std::nullopt;
+    if (result.devices.size() != static_cast<std::size_t>(*count) || !areDevices(result.devices))
+        return std::nullopt;
     return result;
 }
 
@@ -262,7 +268,7 @@ std::optional<DeviceArray> deviceGroupsIn(std::string_view text) {
         text.remove_prefix(at);
         const auto inside = bracket(text, '{', '}');
         const auto group = inside ? integersIn(*inside) : std::nullopt;
-        if (!group) return std::nullopt;
+        if (!group || !areDevices(*group)) return std::nullopt;
         ++result.dims[0];
         result.dims[1] = std::max(result.dims[1], static_cast<std::int64_t>(group->size()));
         result.devices.insert(result.devices.end(), group->begin(), group->end());

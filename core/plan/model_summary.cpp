@@ -45,6 +45,18 @@ void countOps(const Graph& graph, ModelSummary& summary) {
     }
 }
 
+void describePartition(const Partition& partition, ModelSummary& summary) {
+    summary.onOneDevice = partition.local;
+    std::vector<std::string> axes;
+    for (const PartitionAxis& axis : partition.mesh)
+        axes.push_back(fmt::format("{}={}", axis.name, axis.size));
+    summary.partition =
+        fmt::format("by {} over {} device{}{}{}", partition.madeBy, partition.devices,
+                    partition.devices == 1 ? "" : "s",
+                    axes.empty() ? std::string() : fmt::format(" ({})", fmt::join(axes, ", ")),
+                    partition.local ? "; shapes are those of one" : "; shapes are whole");
+}
+
 std::string specText(const TensorSpec& spec) {
     return fmt::format("{}{}", nameOf(spec.dtype), toString(spec.shape));
 }
@@ -125,6 +137,8 @@ ModelSummary summarise(const ModelBundle& bundle) {
             summary.parameterBytes += bytesOf(bundle.source->tensor(op.outputs.front()).spec);
         }
     }
+    summary.trainStep = graph.backwardIncluded;
+    if (graph.partition) describePartition(*graph.partition, summary);
     countOps(graph, summary);
     summariseClasses(graph, *bundle.folding, summary);
     return summary;
@@ -170,7 +184,12 @@ std::string toText(const ModelSummary& summary) {
                        groupedText(static_cast<double>(summary.sourceOps)));
     }
     fmt::format_to(out, "\n  kinds          {}\n", kindsText(summary));
-    fmt::format_to(out, "  forward        {} a batch\n", flopsText(summary.forwardFlops));
+    if (summary.trainStep)
+        fmt::format_to(out, "  train step     {}{}\n", flopsText(summary.forwardFlops),
+                       summary.onOneDevice ? " on each device" : "");
+    else
+        fmt::format_to(out, "  forward        {} a batch\n", flopsText(summary.forwardFlops));
+    if (!summary.partition.empty()) fmt::format_to(out, "  partition      {}\n", summary.partition);
     fmt::format_to(out, "  classes        {}\n", summary.classes.size());
     fmt::format_to(out, "  repeats        {}\n", runsText(summary));
     fmt::format_to(out, "  opaque ops     {}\n", opaqueText(summary));

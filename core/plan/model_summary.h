@@ -37,7 +37,10 @@ struct ModelSummary {
     std::map<std::string, std::size_t> kinds; ///< ops by kind
     double parameters = 0;                    ///< elements, each parameter once
     double parameterBytes = 0;
-    double forwardFlops = 0; ///< of the whole batch; multiply and add are 2
+    double forwardFlops = 0;  ///< of the whole batch; multiply and add are 2
+    bool trainStep = false;   ///< the graph has its backward pass: forwardFlops is the whole step
+    bool onOneDevice = false; ///< the graph is one device's program
+    std::string partition;    ///< what the file says of devices; empty if nothing
     std::vector<Class> classes;
     std::vector<Run> runs;
     std::vector<OpaqueOp> opaque;
