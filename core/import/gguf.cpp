@@ -188,7 +188,10 @@ List Reader::list(int depth) {
 }
 
 void Reader::version(Header& header) {
-    m_at = 4;
+    constexpr std::string_view kMagic = "GGUF";
+    const std::string_view begin(reinterpret_cast<const char*>(m_file.data()), m_file.size());
+    if (!begin.starts_with(kMagic)) fail("this is no GGUF file");
+    m_at = kMagic.size();
     header.version = number<std::uint32_t>();
     if ((header.version & 0xffff) == 0)
         fail("this GGUF file is for big-endian machines", "convert it for little-endian ones");
@@ -204,7 +207,8 @@ Tensor Reader::tensor() {
     Tensor result;
     result.name = string(kMostName);
     const auto rank = number<std::uint32_t>();
-    if (rank > 8) fail(fmt::format("the tensor {} has {} dimensions", shardlens::quoted(result.name), rank));
+    if (rank > 8)
+        fail(fmt::format("the tensor {} has {} dimensions", shardlens::quoted(result.name), rank));
     double elements = 1;
     for (std::uint32_t d = 0; d < rank; ++d) {
         const auto size = number<std::uint64_t>();
@@ -221,8 +225,8 @@ Tensor Reader::tensor() {
              "");
     result.packing = *packing;
     if (rank > 0 && result.shape.back() % packing->elements != 0)
-        fail(fmt::format("rows of the tensor {} do not fill blocks of {}", shardlens::quoted(result.name),
-                         packing->elements));
+        fail(fmt::format("rows of the tensor {} do not fill blocks of {}",
+                         shardlens::quoted(result.name), packing->elements));
     result.offset = number<std::uint64_t>();
     return result;
 }
@@ -255,7 +259,8 @@ Header Reader::read() {
     for (std::uint64_t i = 0; i < tensors; ++i) {
         header.tensors.push_back(tensor());
         if (!names.insert(header.tensors.back().name).second)
-            fail(fmt::format("the tensor {} is listed twice", shardlens::quoted(header.tensors.back().name)));
+            fail(fmt::format("the tensor {} is listed twice",
+                             shardlens::quoted(header.tensors.back().name)));
     }
     const std::int64_t alignment = header.integer("general.alignment").value_or(32);
     if (alignment < 1 || alignment > (1 << 20)) fail("the alignment is impossible");

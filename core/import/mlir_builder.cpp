@@ -114,8 +114,7 @@ void Builder::define(const Operation& op, Scope& scope, std::vector<Value> value
 }
 
 TensorId Builder::tensorOf(const Operation& global) {
-    const auto [entry, isNew] = m_globals.try_emplace(&global, kNoTensor);
-    if (!isNew) return entry->second;
+    if (const auto known = m_globals.find(&global); known != m_globals.end()) return known->second;
     const Type type = typeOfGlobal(global);
     if (!type.isTensor()) fail(global, "the type of a global is no tensor");
     if (std::ranges::find(type.spec.shape, kDynamic) != type.spec.shape.end())

@@ -364,7 +364,7 @@ void TestGguf::refusals() {
 
 void TestGguf::cutOffAnywhere() {
     const std::string header = smallLlama().header();
-    for (std::size_t length = 4; length < header.size(); ++length)
+    for (std::size_t length = 0; length < header.size(); ++length)
         QVERIFY(refusalOf(header.substr(0, length)) != "accepted");
 }
 

@@ -377,6 +377,12 @@ void TestMlirText::hostile_data() {
                 "    %0 = util.global.load @g : tensor<4xf32>\n    %1 = stablehlo.abs %0 : "
                 "tensor<4xf32>\n    return %1 : tensor<4xf32>\n"),
         "@g is not defined");
+    row("global of an unknown type, read twice",
+        program("", "tensor<4xf32>",
+                "    %0 = util.global.load @g : tensor<4xf32>\n    %1 = stablehlo.add %0, %0 : "
+                "tensor<4xf32>\n    return %1 : tensor<4xf32>\n",
+                "  util.global private @g = dense<1.0> : %0#1or<4xf32>\n"),
+        "the type of a global is no tensor");
     row("string without end", "module @\"x {\n", "does not end");
     row("alias of itself", "!a = !a\n" + unary("!a"), "computes nothing");
     row("nothing returned",
