@@ -115,7 +115,8 @@ std::optional<std::int64_t> constantIn(Call& call, const Block& block, const Val
         std::string_view text = op->attribute("value");
         if (text.empty()) text = op->positional(0);
         const Literal literal = readLiteral(text, op->resultTypes[0].spec.dtype, 1);
-        return literal.ints ? std::optional(literal.ints->front()) : std::nullopt;
+        const bool single = literal.ints && literal.ints->size() == 1;
+        return single ? std::optional(literal.ints->front()) : std::nullopt;
     }
     const auto found = call.scope().find(use.name);
     if (found == call.scope().end() || use.index >= found->second.size()) return std::nullopt;

@@ -18,7 +18,6 @@ namespace shardlens {
 namespace {
 
 constexpr std::size_t kHeadBytes = std::size_t{64} * 1024;
-constexpr std::string_view kLater = "this kind will be readable by a later version";
 
 Recognised unsupported(std::string name, std::string_view hint) {
     return {FileKind::Unsupported, std::move(name), std::string(hint)};

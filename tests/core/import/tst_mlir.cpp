@@ -31,6 +31,7 @@ private slots:
     void storedConstantsAreParameters();
     void loopsAreUnrolled();
     void openLoopsAreOpaque();
+    void loopsWithoutALimit();
     void knownBranchesAreInlined();
     void functionsAreInlined();
     void argumentRoles();
@@ -423,6 +424,24 @@ void TestMlir::openLoopsAreOpaque() {
     QCOMPARE(lastOp(graph).inputs.size(), std::size_t{3}); // %n is read inside
     QCOMPARE(graph.warnings.size(), std::size_t{1});
     QVERIFY(QString::fromStdString(graph.warnings[0]).contains("stablehlo.while (1)"));
+}
+
+void TestMlir::loopsWithoutALimit() {
+    // A constant that holds nothing is no limit.
+    const Graph graph = importMain(
+        "%x: tensor<4xf32>", "tensor<4xf32>",
+        "    %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+        "    %0:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<4xf32>\n"
+        "     cond {\n"
+        "      %n = stablehlo.constant dense<> : tensor<i32>\n"
+        "      %1 = stablehlo.compare  LT, %i, %n,  SIGNED : (tensor<i32>, tensor<i32>) -> "
+        "tensor<i1>\n"
+        "      stablehlo.return %1 : tensor<i1>\n    } do {\n"
+        "      %one = stablehlo.constant dense<> : tensor<i32>\n"
+        "      %1 = stablehlo.add %i, %one : tensor<i32>\n"
+        "      stablehlo.return %1, %v : tensor<i32>, tensor<4xf32>\n    }\n"
+        "    return %0#1 : tensor<4xf32>\n");
+    QCOMPARE(lastOp(graph).kind, OpKind::Opaque);
 }
 
 void TestMlir::knownBranchesAreInlined() {
