@@ -118,7 +118,7 @@ std::optional<Leaf> cut(Translation& t, const Site& site, const Buffers::Box& bo
     if (axes.empty()) return from;
     const bool whole = std::ranges::all_of(strides, [](std::int64_t s) { return s == 1; });
     if (whole && Buffers::isVirtual(from))
-        if (const auto piece = t.buffers().read(from, box)) return *piece;
+        if (const auto piece = t.buffers().read(from, box)) return piece;
     const TensorId tensor = t.materialise(from);
     if (const auto value = t.splatValue(tensor)) return t.splat(site.instruction.type.spec, *value);
     return t.tryEmit(site, OpKind::Slice,

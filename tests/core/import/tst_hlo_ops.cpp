@@ -447,7 +447,7 @@ private slots:
             "  ROOT %r = (s32[], f32[8]{0}, f32[8]{0}, f32[8]{0}) tuple(%n, %w, %m, %v)\n}\n");
         QVERIFY(graph.backwardIncluded);
         QVERIFY(graph.op(1).kind == OpKind::Parameter);
-        for (const OpId id : {0, 2, 3, 4}) QVERIFY(graph.op(id).kind == OpKind::Input);
+        for (const OpId id : {0U, 2U, 3U, 4U}) QVERIFY(graph.op(id).kind == OpKind::Input);
         QCOMPARE(graph.op(2).type, std::string("optimizer state"));
         QCOMPARE(graph.op(4).type, std::string("parameter"));
         QCOMPARE(graph.facts.at("weight and optimizer bytes"), std::string("96"));
