@@ -39,14 +39,14 @@ enum class OpKind : std::uint8_t {
     GlobalPool,  ///< x[b,C,spatial..] -> [b,C,1..]; [mode, p]
     Elementwise, ///< any arity with multidirectional broadcasting; [function: "add", "gelu",
                  ///< "where", "cast", …; to: dtype name, for cast; the functions and the attributes
-                 ///< they read are the table of core/execute/scalar_functions.cpp]
+                 ///< they read are the tables of core/execute/scalar_*.cpp]
     Dropout,     ///< x -> x (and mask); [ratio, seed, training (1): else nothing is dropped]
     Softmax,     ///< [axes: dims normalised together; function: "softmax"|"logsoftmax"|"hardmax"]
     Norm,        ///< x, scale?, bias?, (mean?, variance?) -> x; [mode:
                  ///< "layer"|"rms"|"batch"|"group"|"instance"|"lp"; axes (layer, rms, lp); groups;
                  ///< epsilon (1e-5); p (lp: 2); batch: training (0), momentum of the running ones;
-          ///< statistics: 0/1]; further results: layer mean and 1/deviation, rms 1/deviation, of
-          ///< each row; batch in training the running mean and variance
+    ///< statistics: 0/1]; further results: layer mean and 1/deviation, rms 1/deviation, of
+    ///< each row; batch in training the running mean and variance
     Gather,    ///< table, indices -> table with dim `axis` replaced by the indices' dims; [axis]
     Transpose, ///< [perm]
     Reshape,   ///< also Flatten, Squeeze, Unsqueeze; [shape: the full result shape]
