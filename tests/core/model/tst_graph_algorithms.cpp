@@ -121,7 +121,10 @@ void TestGraphAlgorithms::gradients() {
     const TensorId best = add(graph, "best", OpKind::ArgReduce, {y}, kInts);
     const TensorId cast = add(graph, "cast", OpKind::Elementwise, {best}, kSpec);
     const TensorId z = add(graph, "z", OpKind::Elementwise, {cast, y}, kSpec);
+    const TensorId unused = add(graph, "unused", OpKind::Elementwise, {y}, kSpec);
+    graph.markOutput(z);
     const std::vector<bool> needs = needsGradient(graph);
+    QVERIFY2(!needs[unused], "no gradient comes back from where nothing is read");
     QVERIFY(!needs[x] && !needs[c] && !needs[data]);
     QVERIFY(needs[w] && needs[y] && needs[z]);
     QVERIFY2(!needs[best] && !needs[cast], "whole numbers stop the gradient");

@@ -16,6 +16,7 @@ PlanRequest fullRequest() {
     PlanRequest request;
     request.cluster = "gb200-nvl72";
     request.nodes = 2;
+    request.devicesPerNode = 36;
     request.mesh = {{"dp", 8}, {"tp", 18}};
     request.batch = 512;
     request.sequence = 8192;
@@ -47,7 +48,8 @@ private slots:
 
 void TestRequest::defaultHasTheCanonicalText() {
     QCOMPARE(toJson(PlanRequest{}),
-             std::string(R"({"version":1,"cluster":"dgx-h100","nodes":1,"mesh":[],"batch":8,)"
+             std::string(R"({"version":1,"cluster":"dgx-h100","nodes":1,"devices_per_node":0,)"
+                         R"("mesh":[],"batch":8,)"
                          R"("sequence":2048,"bindings":{},"mode":"train",)"
                          R"("memory_limit_bytes":null,"cost_model":"roofline","alpha":[],)"
                          R"("beta":[],"pins":[]})"));
@@ -56,7 +58,7 @@ void TestRequest::defaultHasTheCanonicalText() {
 void TestRequest::fullHasTheCanonicalText() {
     QCOMPARE(
         toJson(fullRequest()),
-        std::string(R"({"version":1,"cluster":"gb200-nvl72","nodes":2,)"
+        std::string(R"({"version":1,"cluster":"gb200-nvl72","nodes":2,"devices_per_node":36,)"
                     R"("mesh":[{"axis":"dp","size":8},{"axis":"tp","size":18}],"batch":512,)"
                     R"("sequence":8192,"bindings":{"decoder_len":9007199254740993,"past_len":0},)"
                     R"("mode":"infer","memory_limit_bytes":0.1,"cost_model":"alpa",)"
