@@ -23,8 +23,8 @@ struct CollectiveStep {
     friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
 };
 
-/// One step of a conversion, local ones included: mesh axis `axis` of the layout goes from one state
-/// to another.
+/// One step of a conversion, local ones included: mesh axis `axis` of the layout goes from one
+/// state to another.
 struct LayoutMove {
     enum class Kind : std::uint8_t {
         Slice,       ///< replicated -> a dimension: each keeps its part

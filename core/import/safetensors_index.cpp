@@ -71,13 +71,15 @@ private:
     }
 
     void addTensor(const Json& value) {
-        if (!value.is_string()) fail(fmt::format("the file of {} is no name", shardlens::quoted(m_key)));
+        if (!value.is_string())
+            fail(fmt::format("the file of {} is no name", shardlens::quoted(m_key)));
         const std::string file = value.get<std::string>();
         const bool plain = !file.empty() && file != "." && file != ".." &&
                            file.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
         if (!plain)
-            throw InputError(fmt::format("the file {} is not one beside the index", shardlens::quoted(file)),
-                             m_where, "an index may only name files of its own folder");
+            throw InputError(
+                fmt::format("the file {} is not one beside the index", shardlens::quoted(file)),
+                m_where, "an index may only name files of its own folder");
         if (!m_index.files.emplace(m_key, file).second)
             fail(fmt::format("the tensor {} is listed twice", shardlens::quoted(m_key)));
     }

@@ -202,15 +202,18 @@ void SdyAxes::add(const SdySharding& sharding, const std::string& where) {
     const auto note = [&](const SdyAxis& part) {
         const Axis* axis = find(part.name);
         if (axis == nullptr)
-            throw InputError(fmt::format("the mesh has no axis {}", shardlens::quoted(part.name)), where);
-        if (!used.emplace(part.name, part.preSize).second)
-            throw InputError(fmt::format("a sharding uses the axis {} twice", shardlens::quoted(part.name)),
+            throw InputError(fmt::format("the mesh has no axis {}", shardlens::quoted(part.name)),
                              where);
+        if (!used.emplace(part.name, part.preSize).second)
+            throw InputError(
+                fmt::format("a sharding uses the axis {} twice", shardlens::quoted(part.name)),
+                where);
         if (part.size == 0) return;
         const std::int64_t size = axis->whole.size;
         if (size % part.preSize != 0 || (size / part.preSize) % part.size != 0)
             throw InputError(fmt::format("{}:({}){} does not divide the axis of size {}",
-                                         shardlens::quoted(part.name), part.preSize, part.size, size),
+                                         shardlens::quoted(part.name), part.preSize, part.size,
+                                         size),
                              where);
         auto& borders = m_axes[static_cast<std::size_t>(axis - m_axes.data())].borders;
         for (const std::int64_t border : {part.preSize, part.preSize * part.size})

@@ -190,7 +190,8 @@ private:
                 continue; // a number or an object: whoever reads it has it spelled out
             }
             if (!m_defined.insert(placeholder.name).second)
-                fail(fmt::format("the input {} exists twice", shardlens::quoted(placeholder.name)), 0);
+                fail(fmt::format("the input {} exists twice", shardlens::quoted(placeholder.name)),
+                     0);
             m_program.placeholders.push_back(std::move(placeholder));
         }
     }

@@ -128,8 +128,7 @@ double Pricing::localBytes(TensorId id, const Layout& layout) const {
 
 EdgeTraits Pricing::producerEdge(TensorId id, const Graph::Use* use) const {
     const Tensor& tensor = m_graph->tensor(id);
-    EdgeTraits traits{bytesOf(tensor.spec),
-                      m_gradient[id] && (!use || readerReturnsGradient(*use)),
+    EdgeTraits traits{bytesOf(tensor.spec), m_gradient[id] && (!use || readerReturnsGradient(*use)),
                       m_graph->op(tensor.producer).kind == OpKind::Parameter, false};
     // A parameter is stored anyway; who gathered it and needs it again gathers again.
     traits.regather = m_cost->regather() && traits.parameter && use && readerSaves(*use);
@@ -169,8 +168,7 @@ std::vector<PhasedStep> Pricing::convert(const ProducerSide& from, const Layout&
 
     const Phase phase = traits.parameter ? Phase::Step : Phase::Backward;
     const GradientWay way = gradientWay(from, to);
-    for (const CollectiveStep& step :
-         planConversion(way.from, way.to, traits.bytes, m_mesh, rules))
+    for (const CollectiveStep& step : planConversion(way.from, way.to, traits.bytes, m_mesh, rules))
         steps.push_back(phased(step, phase));
     double local = traits.bytes / shardCount(way.to, m_mesh);
     for (std::uint8_t a = 0; a < m_mesh.axes.size(); ++a) {

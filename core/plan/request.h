@@ -29,10 +29,10 @@ struct Pin {
 struct PlanRequest {
     std::string cluster = "dgx-h100";
     int nodes = 1;
-    int devicesPerNode = 0; ///< how many of each node's devices are used; 0 = all
-    std::vector<AxisSize> mesh;                   ///< empty = defaultMesh
-    std::int64_t batch = 8;                       ///< sequences (or samples) of one step
-    std::int64_t sequence = 2048;                 ///< tokens
+    int devicesPerNode = 0;       ///< how many of each node's devices are used; 0 = all
+    std::vector<AxisSize> mesh;   ///< empty = defaultMesh
+    std::int64_t batch = 8;       ///< sequences (or samples) of one step
+    std::int64_t sequence = 2048; ///< tokens
     std::map<std::string, std::int64_t> bindings; ///< further symbolic dimensions of the model
     Mode mode = Mode::Train;
     std::optional<double> memoryLimitBytes; ///< per device; default: the device's memory
