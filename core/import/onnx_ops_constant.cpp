@@ -24,7 +24,7 @@ void constant(Translation& t, std::string_view) {
         return t.source({DType::F32, {}}, {}, std::vector<double>{t.number("value_float", 0)},
                         false);
     if (const auto values = t.integers("value_ints"))
-        return t.source({DType::I64, vectorOf(values->size())}, *values, {}, false);
+        return t.source({DType::I64, vectorOf(values->size())}, values, {}, false);
     if (const Attribute* values = t.attribute("value_floats"))
         return t.source({DType::F32, vectorOf(values->numbers.size())}, {}, values->numbers, true);
     if (t.hasAttribute("value_string")) return t.source({DType::String, {}}, {}, {}, false);

@@ -92,31 +92,6 @@ void qLinearMatMul(Translation& t, std::string_view) {
     requantize(t, t.step(OpKind::MatMul, {}, {a, b}, DType::I32), {1, 4, 6, 7}, -1);
 }
 
-/// com.microsoft: B holds N rows of K weights in blocks, a few bits each (see Role::Packed4Bit).
-void matMulNBits(Translation& t, std::string_view) {
-    const std::int64_t n = t.integer("N", 0), k = t.integer("K", 0);
-    const Shape& blocks = t.shape(1);
-    const bool understood = blocks.size() == 3 && blocks[0] == n && blocks[1] * blocks[2] >= k;
-    if (n <= 0 || k <= 0 || !understood || t.rank(0) == 0) {
-        Shape shape = t.shape(0);
-        t.require(!shape.empty() && n >= 0, "operand 0 and N do not fit");
-        shape.back() = n;
-        return t.opaque({TensorSpec{t.dtype(0), shape}});
-    }
-    const std::int64_t columns = blocks[1] * blocks[2];
-    TensorId weights = t.reshaped(t.input(1), {n, columns});
-    if (columns != k)
-        weights =
-            t.step(OpKind::Slice,
-                   {{"axes", Ints{1}}, {"starts", Ints{0}}, {"ends", Ints{k}}, {"steps", Ints{1}}},
-                   {weights});
-    Attributes dequantize = functionOf("dequantize");
-    dequantize.set("to", std::string(nameOf(t.dtype(0))));
-    std::vector<TensorId> operands{t.input(0), t.step(OpKind::Elementwise, dequantize, {weights})};
-    if (t.has(5)) operands.push_back(t.input(5));
-    t.result(OpKind::MatMul, {{"transB", std::int64_t{1}}}, std::move(operands));
-}
-
 // --- einsum -------------------------------------------------------------------------------------
 
 /// An equation with blanks removed, the arrow made explicit and each "..." replaced by letters.
@@ -255,7 +230,6 @@ std::vector<Rule> contractionRules() {
         {"TransposeMatMul", fusedMatMul},
         {"MatMulInteger", matMulInteger},
         {"QLinearMatMul", qLinearMatMul},
-        {"MatMulNBits", matMulNBits},
         {"Einsum", einsum},
     };
 }

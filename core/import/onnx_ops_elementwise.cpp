@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops: one row each, the function named as the catalogue names it.
+#include "core/import/onnx_blocked.h"
 #include "core/import/onnx_quantized.h"
 #include "core/import/onnx_translation.h"
 
@@ -132,6 +133,7 @@ TensorId scaleOperand(Translation& t, std::size_t i) {
 }
 
 void scaled(Translation& t, std::string_view function, DType dtype) {
+    if (blockwise(t, function, dtype)) return;
     std::vector<TensorId> operands{t.input(0)};
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
         if (const TensorId operand = scaleOperand(t, i); operand != kNoTensor)

@@ -22,7 +22,7 @@ const Rule* findRule(std::string_view domain, std::string_view type) {
         for (auto family :
              {elementwiseRules, contractionRules, convolutionRules, normRules, movementRules,
               reductionRules, constantRules, attentionRules, shapeOnlyRules, trainingRules,
-              controlRules, indexingRules, imageRules, recurrentRules, expertRules})
+              controlRules, indexingRules, imageRules, recurrentRules, expertRules, blockedRules})
             for (const Rule& rule : family()) rules.emplace(rule.type, rule);
         return rules;
     }();

@@ -136,6 +136,7 @@ std::vector<Rule> indexingRules();
 std::vector<Rule> imageRules();
 std::vector<Rule> recurrentRules();
 std::vector<Rule> expertRules();
+std::vector<Rule> blockedRules();
 std::vector<Rule> shapeOnlyRules();
 std::vector<Rule> trainingRules();
 std::vector<Rule> controlRules();

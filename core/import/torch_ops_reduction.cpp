@@ -187,7 +187,7 @@ void statistics(Translation& t, TensorId x, const Ints& axes, double epsilon) {
 }
 
 void norm(Translation& t, std::string_view mode, TensorId x, std::size_t dims,
-          std::vector<TensorId> scales, double epsilon) {
+          const std::vector<TensorId>& scales, double epsilon) {
     std::vector<TensorId> operands{x};
     for (const TensorId scale : scales)
         if (scale != kNoTensor || operands.size() == 1) operands.push_back(scale);

@@ -111,7 +111,8 @@ Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& 
                              "; shown is the fastest plan without a limit.");
     }
     plan.madeBy = context->request.pins.empty() ? "optimum" : "optimum under pins";
-    plan.bound = solution.bound * quantum;
+    // Both are sums of the same quanta; in floating point the bound may come out a bit above.
+    plan.bound = std::min(solution.bound * quantum, plan.totals.time);
     plan.gap = solution.gap();
     plan.optimal = solution.status == solve::Status::Optimal;
     plan.buildMilliseconds = buildMilliseconds;

@@ -29,7 +29,7 @@ double sigmoid(double x) {
 }
 
 KernelCase recurrent(const char* name, const char* direction, std::int64_t gates, bool extras,
-                     Attributes more = {}) {
+                     const Attributes& more = {}) {
     const std::int64_t directions = Text(direction) == "bidirectional" ? 2 : 1, h = 2;
     std::vector<Operand> operands{noise({3, 2, 2}), noise({directions, gates * h, 2}, -1, 1, 2),
                                   noise({directions, gates * h, h}, -1, 1, 3)};

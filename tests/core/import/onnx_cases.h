@@ -164,7 +164,7 @@ inline std::vector<std::pair<QString, Case>> cases() {
         {"quantize without zero point", {"QuantizeLinear", matrix, {tensor("s", kF32, {})}, {"x",
              "s"}, {}, "u8[4,6]", Elementwise}},
         {"dequantize blocked", {"DequantizeLinear", {x({"4", "6"}, kI8)}, {tensor("s", kF16, {4,
-             2})}, {"x", "s"}, {intAttribute("block_size", 3)}, "f16[4,6]", Elementwise, 21}},
+             2})}, {"x", "s"}, {intAttribute("block_size", 3)}, "f16[4,6]", Reshape, 21}},
         {"arg max", {"ArgMax", matrix, {}, {"x"}, {intAttribute("axis", 1),
              intAttribute("keepdims", 0)}, "i64[4]", ArgReduce}},
         // Gather and what is left opaque with a shape.
@@ -265,6 +265,13 @@ inline std::vector<std::pair<QString, Case>> cases() {
         {"attention with a mask that does not fit", {"Attention", {x({"2", "8", "5", "16"}),
              value("m", kF32, {"5", "3"})}, {}, {"x", "x", "x", "m"}, {}, "f32[2,8,5,16]", Opaque,
              23}},
+        {"scales of blocks", {"DequantizeLinear", {value("x", kI8, {"4", "6"})}, {tensor("s", kF32,
+             {4, 2})}, {"x", "s"}, {intAttribute("axis", 1), intAttribute("block_size", 3)},
+             "f32[4,6]", Reshape, 21}},
+        {"weights in blocks", {"MatMulNBits", {x({"3", "40"})}, {tensor("b", kU8, {8, 3, 8}),
+             tensor("s", kF32, {24})}, {"x", "b", "s"}, {intAttribute("K", 40), intAttribute("N", 8),
+             intAttribute("bits", 4), intAttribute("block_size", 16)}, "f32[3,8]", MatMul, 17,
+             "com.microsoft"}},
         {"rotary", {"RotaryEmbedding", {x({"2", "5", "32"}), value("c", kF32, {"5", "4"})}, {},
              {"x", "c", "c"}, {intAttribute("num_heads", 4)}, "f32[2,5,32]", Reshape, 23}},
     };
