@@ -23,7 +23,7 @@ Arrays opaqueForward(const KernelContext& context, Operands operands) {
     for (std::size_t r = 0; r < context.whole().outputs.size(); ++r) {
         Array result = Array::zeros(context.whole().outputs[r], context.resultShape(r));
         for (const Array* operand : operands)
-            if (operand && operand->size() > 0)
+            if (operand && countOf(operand->shape) > 0)
                 for (std::size_t i = 0; i < result.reals.size(); ++i)
                     result.reals[i] += kOpaqueWeight * operand->at(i % operand->size());
         results.push_back(std::move(result));
@@ -35,7 +35,8 @@ Arrays opaqueBackward(const KernelContext&, Operands operands, std::span<const A
                       std::span<const Array> gradients) {
     Arrays result(operands.size());
     for (std::size_t port = 0; port < operands.size(); ++port) {
-        if (!operands[port] || operands[port]->integral || operands[port]->size() == 0) continue;
+        if (!operands[port] || operands[port]->integral || countOf(operands[port]->shape) == 0)
+            continue;
         result[port] = Array::like(*operands[port], operands[port]->shape);
         for (const Array& gradient : gradients)
             for (std::size_t i = 0; i < gradient.reals.size(); ++i)

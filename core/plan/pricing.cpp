@@ -171,10 +171,11 @@ std::vector<PhasedStep> Pricing::convert(const ProducerSide& from, const Layout&
     for (const CollectiveStep& step : planConversion(way.from, way.to, traits.bytes, m_mesh, rules))
         steps.push_back(phased(step, phase));
     double local = traits.bytes / shardCount(way.to, m_mesh);
-    for (std::uint8_t a = 0; a < m_mesh.axes.size(); ++a) {
+    for (std::size_t a = 0; a < m_mesh.axes.size(); ++a) {
         if (!(from.stateAxes >> a & 1)) continue;
         if (way.scattered[a])
-            steps.push_back(phased({CollectiveKind::ReduceScatter, a, local}, phase));
+            steps.push_back(phased(
+                {CollectiveKind::ReduceScatter, static_cast<std::uint8_t>(a), local}, phase));
         local /= axisSize(m_mesh, a);
     }
     return steps;

@@ -68,7 +68,7 @@ std::shared_ptr<const PlanContext> contextFor(std::shared_ptr<const Graph> graph
 class Reader {
 public:
     Reader(const Graph& whole, const Graph& local, Mode mode)
-        : m_local(canonicalise(local)), m_wholeSource(whole), m_localSource(local) {
+        : m_local(canonicalise(local)), m_localSource(local) {
         auto graph = std::make_shared<const Graph>(wholeForm(whole));
         m_twins = alignTwins(*graph, m_local, whole, local);
         m_result.devices = devicesOf(*graph, m_local, m_twins);
@@ -341,7 +341,6 @@ private:
     }
 
     Graph m_local; ///< canonical
-    const Graph& m_wholeSource;
     const Graph& m_localSource;
     TwinAlignment m_twins;
     std::shared_ptr<const PlanContext> m_context;

@@ -233,7 +233,7 @@ inline std::vector<RuleCase> mixtureCases() {
 
 inline std::vector<RuleCase> indexingCases() {
     using enum OpKind;
-    const auto scatter = [](std::string name, std::string mode, std::string reduction,
+    const auto scatter = [](const std::string& name, std::string mode, std::string reduction,
                             std::vector<OperandCase> operands) {
         return RuleCase{
             "scatter " + name,
@@ -342,7 +342,7 @@ inline std::vector<RuleCase> expertCases() {
 
 inline std::vector<RuleCase> gradientCases() {
     using namespace gradient;
-    const auto of = [](std::string name, OpKind kind, Attributes forward, L roles, L wanted,
+    const auto of = [](const std::string& name, OpKind kind, Attributes forward, L roles, L wanted,
                        std::vector<OperandCase> operands, std::vector<Shape> results = {}) {
         return RuleCase{
             "gradient of " + name, OpKind::Gradient,

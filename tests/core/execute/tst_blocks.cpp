@@ -119,7 +119,7 @@ void TestBlocks::plans() {
             const Plan plan =
                 i < 0 ? optimise(small.context)
                       : evaluate(small.context, randomDecisions(*small.context->pricing, random));
-            const Verification result = verify(plan, static_cast<std::uint64_t>(i + 2));
+            const Verification result = verify(plan, static_cast<std::uint64_t>(i) + 2);
             const std::string what = fmt::format(
                 "plan {} on {}: differs by {} in the {}; {}", i, mesh, result.difference,
                 result.worst, result.mismatches.empty() ? "" : result.mismatches.front());

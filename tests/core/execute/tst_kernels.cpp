@@ -262,7 +262,8 @@ private slots:
                             functionOf(QTest::currentDataTag()));
         VERIFY_GRADIENT(op);
         double largest = 0;
-        for (const double g : op.backward()[0].reals) largest = std::max(largest, std::abs(g));
+        const Arrays gradients = op.backward();
+        for (const double g : gradients[0].reals) largest = std::max(largest, std::abs(g));
         QVERIFY(largest > 0);
     }
     void settingsReachTheGradient() {
