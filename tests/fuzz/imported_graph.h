@@ -3,6 +3,8 @@
 // with it (canonical form, factor rules, work).
 #pragma once
 
+#include "core/error.h"
+#include "core/import/importer.h"
 #include "core/model/canonical.h"
 #include "core/model/catalogue.h"
 
@@ -38,6 +40,22 @@ inline void readBack(const Graph& graph) {
         forwardWork(view, factorRule(view));
         savedForBackward(view);
     }
+}
+
+/// Any bytes as a file of one kind: a graph that every later stage can read, or an InputError.
+/// @param read makes a Graph of a text and ImportOptions
+template <typename Read>
+int importAndReadBack(const std::uint8_t* data, std::size_t size, Read read) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    ImportOptions options;
+    options.batch = 2;
+    options.sequence = 4;
+    try {
+        readBack(read(text, options));
+    } catch (const InputError&) {
+        return 0;
+    }
+    return 0;
 }
 
 } // namespace shardlens::fuzz

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <QtTest>
+
 #include <cmath>
 #include <random>
 
@@ -132,3 +134,11 @@ private:
 };
 
 } // namespace shardlens::test
+
+/// The backward kernels of a KernelCase agree with central differences of step 1e-5. For QtTest
+/// slots.
+#define VERIFY_GRADIENT(kernelCase)                                                                \
+    do {                                                                                           \
+        const double error = (kernelCase).gradientError();                                         \
+        QVERIFY2(error < 1e-7, qPrintable(QString("gradient error %1").arg(error)));               \
+    } while (false)

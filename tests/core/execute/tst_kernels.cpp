@@ -13,8 +13,6 @@ using Text = std::string;
 
 namespace {
 
-constexpr double kTolerance = 1e-7; ///< of a central difference with step 1e-5
-
 Attributes functionOf(const char* name) {
     return {{"function", Text(name)}};
 }
@@ -40,11 +38,6 @@ double scalarOf(const char* function, double x, Attributes attributes = {}) {
     QVERIFY2(                                                                                      \
         isNear(actual, expected),                                                                  \
         qPrintable(QString("%1 is not %2").arg(actual, 0, 'g', 17).arg(expected, 0, 'g', 17)))
-#define VERIFY_GRADIENT(kernelCase)                                                                \
-    do {                                                                                           \
-        const double error = (kernelCase).gradientError();                                         \
-        QVERIFY2(error < kTolerance, qPrintable(QString("gradient error %1").arg(error)));         \
-    } while (false)
 
 class TestKernels : public QObject {
     Q_OBJECT

@@ -50,12 +50,6 @@ KernelCase recurrent(const char* name, const char* direction, std::int64_t gates
 
 } // namespace
 
-#define VERIFY_GRADIENT(kernelCase)                                                                \
-    do {                                                                                           \
-        const double error = (kernelCase).gradientError();                                         \
-        QVERIFY2(error < 1e-7, qPrintable(QString("gradient error %1").arg(error)));               \
-    } while (false)
-
 class TestDerived : public QObject {
     Q_OBJECT
 

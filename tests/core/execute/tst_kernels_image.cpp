@@ -12,12 +12,6 @@ using Ints = std::vector<std::int64_t>;
 using Text = std::string;
 using Numbers = std::vector<double>;
 
-#define VERIFY_GRADIENT(kernelCase)                                                                \
-    do {                                                                                           \
-        const double error = (kernelCase).gradientError();                                         \
-        QVERIFY2(error < 1e-7, qPrintable(QString("gradient error %1").arg(error)));               \
-    } while (false)
-
 class TestImageKernels : public QObject {
     Q_OBJECT
 

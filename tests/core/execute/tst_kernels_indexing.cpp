@@ -21,12 +21,6 @@ constexpr std::int64_t kOne = 1, kZero = 0;
 
 } // namespace
 
-#define VERIFY_GRADIENT(kernelCase)                                                                \
-    do {                                                                                           \
-        const double error = (kernelCase).gradientError();                                         \
-        QVERIFY2(error < 1e-7, qPrintable(QString("gradient error %1").arg(error)));               \
-    } while (false)
-
 class TestIndexing : public QObject {
     Q_OBJECT
 

@@ -22,12 +22,6 @@ Array counted(Shape shape) {
 
 } // namespace
 
-#define VERIFY_GRADIENT(kernelCase)                                                                \
-    do {                                                                                           \
-        const double error = (kernelCase).gradientError();                                         \
-        QVERIFY2(error < 1e-7, qPrintable(QString("gradient error %1").arg(error)));               \
-    } while (false)
-
 class TestMovement : public QObject {
     Q_OBJECT
 
