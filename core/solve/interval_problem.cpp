@@ -3,7 +3,7 @@
 // comes alive, down where it ends.
 #include "core/solve/interval_problem.h"
 
-#include "core/error.h"
+#include "core/solve/problem_checks.h"
 
 #include <fmt/format.h>
 
@@ -13,44 +13,22 @@
 namespace shardlens::solve {
 namespace {
 
-[[noreturn]] void fail(std::string what, std::string where) {
-    throw Error(std::move(what), std::move(where), "check how the choice problem was made");
-}
-
-void checkCosts(std::span<const double> costs, const std::string& where) {
-    const auto bad = [](double cost) { return std::isnan(cost) || cost == -kInfinite; };
-    if (std::ranges::any_of(costs, bad)) fail("a cost is not a number or minus infinity", where);
-}
-
 void checkNode(const IntervalProblem::Node& node, const std::string& where) {
-    if (node.cost.empty()) fail("a node has no choice", where);
-    if (node.cost.size() > kMostChoices) {
-        fail(fmt::format("a node has {} choices, more than {}", node.cost.size(), kMostChoices),
-             where);
-    }
-    if (!node.usage.empty() && node.usage.size() != node.cost.size()) {
-        fail(fmt::format("{} usages for {} choices", node.usage.size(), node.cost.size()), where);
-    }
-    checkCosts(node.cost, where);
+    checkChoices(node.cost, node.usage, where);
     const auto good = [](double u) { return std::isfinite(u) && u >= 0; };
-    if (!std::ranges::all_of(node.usage, good)) fail("a usage is negative or not finite", where);
+    if (!std::ranges::all_of(node.usage, good))
+        failCheck("a usage is negative or not finite", where);
 }
 
 void checkPair(const IntervalProblem& problem, std::size_t index) {
     const auto& pair = problem.pairs[index];
     const std::string where = fmt::format("pair {}", index);
     if (pair.u >= problem.nodes.size() || pair.v >= problem.nodes.size()) {
-        fail(fmt::format("an end is no node: {} or {}", pair.u, pair.v), where);
+        failCheck(fmt::format("an end is no node: {} or {}", pair.u, pair.v), where);
     }
-    if (!pair.cost) fail("a pair has no cost matrix", where);
-    const Matrix& m = *pair.cost;
-    const std::size_t rows = problem.nodes[pair.u].cost.size();
-    const std::size_t cols = problem.nodes[pair.v].cost.size();
-    if (m.rows != rows || m.cols != cols || m.values.size() != rows * cols) {
-        fail(fmt::format("a {}x{} matrix of {} values joins {} and {} choices", m.rows, m.cols,
-                         m.values.size(), rows, cols),
-             where);
-    }
+    if (!pair.cost) failCheck("a pair has no cost matrix", where);
+    checkMatrix(*pair.cost, problem.nodes[pair.u].cost.size(), problem.nodes[pair.v].cost.size(),
+                where);
 }
 
 /// The usage after each time at which it changes, in ascending order.
@@ -77,7 +55,7 @@ std::vector<std::pair<Time, double>> profile(std::span<const IntervalProblem::No
 } // namespace
 
 void validate(const IntervalProblem& problem) {
-    if (std::isnan(problem.limit)) fail("the limit is not a number", "limit");
+    if (std::isnan(problem.limit)) failCheck("the limit is not a number", "limit");
     for (std::size_t i = 0; i < problem.nodes.size(); ++i) {
         checkNode(problem.nodes[i], fmt::format("node {}", i));
     }
@@ -94,14 +72,15 @@ void validate(const IntervalProblem& problem) {
 
 IntervalEvaluation evaluate(const IntervalProblem& problem, std::span<const Choice> choices) {
     if (choices.size() != problem.nodes.size()) {
-        fail(fmt::format("{} choices for {} nodes", choices.size(), problem.nodes.size()),
-             "solution");
+        failCheck(fmt::format("{} choices for {} nodes", choices.size(), problem.nodes.size()),
+                  "solution");
     }
     IntervalEvaluation out;
     for (std::size_t i = 0; i < choices.size(); ++i) {
         if (choices[i] >= problem.nodes[i].cost.size()) {
-            fail(fmt::format("no choice {} among {}", choices[i], problem.nodes[i].cost.size()),
-                 fmt::format("node {}", i));
+            failCheck(
+                fmt::format("no choice {} among {}", choices[i], problem.nodes[i].cost.size()),
+                fmt::format("node {}", i));
         }
         out.cost += problem.nodes[i].cost[choices[i]];
     }

@@ -3,8 +3,8 @@
 // nothing with the solver, so that it can judge it.
 #include "core/solve/problem.h"
 
-#include "core/error.h"
 #include "core/solve/instances.h"
+#include "core/solve/problem_checks.h"
 
 #include <fmt/format.h>
 
@@ -14,33 +14,17 @@
 namespace shardlens::solve {
 namespace {
 
-[[noreturn]] void fail(std::string what, std::string where) {
-    throw Error(std::move(what), std::move(where), "check how the choice problem was built");
-}
-
-void checkCosts(const std::vector<double>& costs, const std::string& where) {
-    const auto bad = [](double cost) { return std::isnan(cost) || cost == -kInfinite; };
-    if (std::ranges::any_of(costs, bad)) fail("a cost is not a number or minus infinity", where);
-}
-
 void checkNode(const Problem& problem, NodeId id) {
     const Node& node = problem.nodes[id];
     const std::string where = fmt::format("node {}", id);
-    if (node.cost.empty()) fail("a node has no choice", where);
-    if (node.cost.size() > kMostChoices) {
-        fail(fmt::format("a node has {} choices, more than {}", node.cost.size(), kMostChoices),
-             where);
-    }
-    if (!node.usage.empty() && node.usage.size() != node.cost.size()) {
-        fail(fmt::format("{} usages for {} choices", node.usage.size(), node.cost.size()), where);
-    }
-    checkCosts(node.cost, where);
+    checkChoices(node.cost, node.usage, where);
     if (!std::ranges::all_of(node.usage, [](double u) { return std::isfinite(u); })) {
-        fail("a usage is not finite", where);
+        failCheck("a usage is not finite", where);
     }
     if (node.run < -1 ||
         (node.run >= 0 && static_cast<std::size_t>(node.run) >= problem.runs.size())) {
-        fail(fmt::format("the node belongs to run {} of {}", node.run, problem.runs.size()), where);
+        failCheck(fmt::format("the node belongs to run {} of {}", node.run, problem.runs.size()),
+                  where);
     }
 }
 
@@ -50,19 +34,20 @@ void checkRuns(const Problem& problem) {
         const Run& run = problem.runs[r];
         const std::string where = fmt::format("run {}", r);
         if (run.count < 1 || run.count > kMostCopies) {
-            fail(fmt::format("a run has {} copies, not 1 to {}", run.count, kMostCopies), where);
+            failCheck(fmt::format("a run has {} copies, not 1 to {}", run.count, kMostCopies),
+                      where);
         }
         for (const NodeId id : run.body) {
-            if (id >= problem.nodes.size()) fail(fmt::format("no node {}", id), where);
+            if (id >= problem.nodes.size()) failCheck(fmt::format("no node {}", id), where);
             if (problem.nodes[id].run != static_cast<int>(r) || seen[id]++) {
-                fail(fmt::format("node {} is listed twice or says it is not of this run", id),
-                     where);
+                failCheck(fmt::format("node {} is listed twice or says it is not of this run", id),
+                          where);
             }
         }
     }
     for (NodeId id = 0; id < problem.nodes.size(); ++id) {
         if (problem.nodes[id].run >= 0 && !seen[id]) {
-            fail("a node is missing in the body of its run", fmt::format("node {}", id));
+            failCheck("a node is missing in the body of its run", fmt::format("node {}", id));
         }
     }
 }
@@ -71,34 +56,28 @@ void checkEdge(const Problem& problem, std::size_t index) {
     const Edge& edge = problem.edges[index];
     const std::string where = fmt::format("edge {}", index);
     if (edge.u >= problem.nodes.size() || edge.v >= problem.nodes.size()) {
-        fail(fmt::format("an end is no node: {} or {}", edge.u, edge.v), where);
+        failCheck(fmt::format("an end is no node: {} or {}", edge.u, edge.v), where);
     }
-    if (!edge.cost) fail("an edge has no cost matrix", where);
+    if (!edge.cost) failCheck("an edge has no cost matrix", where);
     const Node &u = problem.nodes[edge.u], &v = problem.nodes[edge.v];
-    const Matrix& m = *edge.cost;
-    if (m.rows != u.cost.size() || m.cols != v.cost.size() ||
-        m.values.size() != std::size_t{m.rows} * m.cols) {
-        fail(fmt::format("a {}x{} matrix of {} values joins {} and {} choices", m.rows, m.cols,
-                         m.values.size(), u.cost.size(), v.cost.size()),
-             where);
-    }
+    checkMatrix(*edge.cost, u.cost.size(), v.cost.size(), where);
     if (edge.carry) {
         if (u.run < 0 || u.run != v.run || edge.atU != At::Each || edge.atV != At::Each) {
-            fail("a carry edge must join each copy to the next inside one run", where);
+            failCheck("a carry edge must join each copy to the next inside one run", where);
         }
         return;
     }
     const EdgeEnd endU = edgeEnd(problem, edge.u, edge.atU);
     const EdgeEnd endV = edgeEnd(problem, edge.v, edge.atV);
     if (!endU.single && !endV.single && endU.count != endV.count) {
-        fail(fmt::format("an edge pairs {} copies with {}", endU.count, endV.count), where);
+        failCheck(fmt::format("an edge pairs {} copies with {}", endU.count, endV.count), where);
     }
 }
 
 } // namespace
 
 void validate(const Problem& problem) {
-    if (std::isnan(problem.limit)) fail("the limit is not a number", "limit");
+    if (std::isnan(problem.limit)) failCheck("the limit is not a number", "limit");
     for (NodeId id = 0; id < problem.nodes.size(); ++id) checkNode(problem, id);
     checkRuns(problem);
     std::vector<const Matrix*> matrices;
@@ -114,16 +93,16 @@ void validate(const Problem& problem) {
 
 Evaluation evaluate(const Problem& problem, const Assignment& assignment) {
     if (assignment.choice.size() != problem.nodes.size()) {
-        fail("an assignment is for another problem", "assignment");
+        failCheck("an assignment is for another problem", "assignment");
     }
     Evaluation sum;
     for (NodeId id = 0; id < problem.nodes.size(); ++id) {
         const Node& node = problem.nodes[id];
         if (assignment.choice[id].size() != problem.copies(id)) {
-            fail("an assignment has the wrong number of copies", fmt::format("node {}", id));
+            failCheck("an assignment has the wrong number of copies", fmt::format("node {}", id));
         }
         for (const std::uint16_t choice : assignment.choice[id]) {
-            if (choice >= node.cost.size()) fail("no such choice", fmt::format("node {}", id));
+            if (choice >= node.cost.size()) failCheck("no such choice", fmt::format("node {}", id));
             sum.cost += node.cost[choice];
             if (!node.usage.empty()) sum.usage += node.usage[choice];
         }
