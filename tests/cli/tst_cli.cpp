@@ -13,7 +13,7 @@
 #include <QMimeDatabase>
 #include <QProcess>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens::test;
 using Json = nlohmann::json;

@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <QDir>
 #include <QDirIterator>
-#include <QtTest>
+#include <QFileInfo>
+#include <QTest>
 
 using namespace shardlens::test;
 using Json = nlohmann::json;

@@ -5,8 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include <QFile>
+#include <QFloat16> // a conversion from JSON wants the type whole
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QFloat16> // a conversion from JSON wants the type whole
+#include <QTemporaryDir>
+#include <QTest>
 
 using namespace shardlens::test;
 using Json = nlohmann::json;

@@ -2,7 +2,7 @@
 // Quantities as text: three digits, the right prefix at every boundary, exact grouping.
 #include "core/units.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <limits>

@@ -10,7 +10,7 @@
 #include <QFontMetricsF>
 #include <QImage>
 #include <QPainter>
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

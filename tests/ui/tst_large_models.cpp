@@ -8,9 +8,11 @@
 #include "ui/views/graph_view.h"
 
 #include <QApplication>
+#include <QDir>
 #include <QDirIterator>
+#include <QFileInfo>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include <ctime>
 

@@ -6,7 +6,7 @@
 #include "core/model/catalogue.h"
 #include "core/plan/planning_service.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <atomic>
 #include <thread>

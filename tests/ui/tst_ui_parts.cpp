@@ -9,7 +9,7 @@
 #include "ui/views/mesh_view.h"
 
 #include <QAbstractItemModelTester>
-#include <QtTest>
+#include <QTest>
 
 #include <limits>
 #include <set>

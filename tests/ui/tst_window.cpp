@@ -10,7 +10,9 @@
 
 #include <QAccessible>
 #include <QComboBox>
+#include <QDir>
 #include <QDropEvent>
+#include <QElapsedTimer>
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
@@ -20,8 +22,9 @@
 #include <QSpinBox>
 #include <QTableView>
 #include <QTemporaryDir>
+#include <QTest>
 #include <QToolButton>
-#include <QtTest>
+#include <QUrl>
 
 #include <atomic>
 #include <thread>

@@ -5,7 +5,7 @@
 #include "core/cluster/csv.h"
 #include "core/error.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <fstream>
 #include <sstream>

@@ -3,7 +3,7 @@
 #include "core/cluster/csv.h"
 #include "core/error.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using Fields = std::vector<std::string>;

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <functional>
 #include <numeric>

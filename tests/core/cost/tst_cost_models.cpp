@@ -4,7 +4,7 @@
 #include "core/cost/cost_model.h"
 #include "core/error.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

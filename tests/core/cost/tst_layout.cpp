@@ -4,7 +4,7 @@
 #include "core/cost/layout.h"
 #include "core/error.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <set>
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

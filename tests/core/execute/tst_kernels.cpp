@@ -3,7 +3,7 @@
 // against closed forms and worked examples, every gradient against finite differences.
 #include "tests/core/execute/kernel_case.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

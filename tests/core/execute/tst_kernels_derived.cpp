@@ -4,7 +4,7 @@
 #include "core/model/gradient.h"
 #include "tests/core/execute/kernel_case.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <numeric>
 

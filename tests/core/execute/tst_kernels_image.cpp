@@ -3,7 +3,7 @@
 // closed forms, and gradients against finite differences.
 #include "tests/core/execute/kernel_case.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

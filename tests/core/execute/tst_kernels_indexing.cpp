@@ -3,7 +3,7 @@
 // and gradients against finite differences.
 #include "tests/core/execute/kernel_case.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <numeric>
 

@@ -2,7 +2,7 @@
 // Reference kernels that move data: worked examples, and gradients against finite differences.
 #include "tests/core/execute/kernel_case.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

@@ -6,7 +6,7 @@
 #include "core/model/graph_algorithms.h"
 #include "tests/core/execute/onnx_node_case.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <fstream>

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <set>
 

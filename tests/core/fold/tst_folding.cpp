@@ -3,7 +3,7 @@
 #include "core/fold/folding.h"
 #include "tests/core/support/graphs.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <set>

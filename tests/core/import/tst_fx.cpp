@@ -8,7 +8,7 @@
 #include "core/model/canonical.h"
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include <filesystem>
 #include <fstream>

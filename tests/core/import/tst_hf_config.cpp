@@ -7,7 +7,8 @@
 #include "core/model/catalogue.h"
 #include "tests/core/import/hf_testing.h"
 
-#include <QtTest>
+#include <QRegularExpression>
+#include <QTest>
 
 #include <set>
 

@@ -2,7 +2,7 @@
 // Bad configs get one sentence that names the key; damaged text never does worse.
 #include "tests/core/import/hf_testing.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

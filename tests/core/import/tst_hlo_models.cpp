@@ -6,7 +6,7 @@
 #include "core/model/canonical.h"
 #include "core/model/catalogue.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <filesystem>
 #include <fstream>

@@ -5,7 +5,7 @@
 #include "core/model/canonical.h"
 #include "tests/core/import/hlo_testing.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

@@ -5,7 +5,7 @@
 #include "tests/core/import/large_onnx.h"
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

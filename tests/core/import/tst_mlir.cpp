@@ -4,7 +4,8 @@
 #include "core/plan/model_bundle.h"
 #include "tests/core/import/mlir_testing.h"
 
-#include <QtTest>
+#include <QRegularExpression>
+#include <QTest>
 
 #include <filesystem>
 

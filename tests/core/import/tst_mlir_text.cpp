@@ -5,7 +5,7 @@
 #include "core/import/sdy_text.h"
 #include "tests/core/import/mlir_testing.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

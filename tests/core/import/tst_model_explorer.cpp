@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/import/model_explorer.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <filesystem>
 

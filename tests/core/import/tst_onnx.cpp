@@ -11,7 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include <algorithm>
 #include <fstream>

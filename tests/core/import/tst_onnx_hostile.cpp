@@ -3,7 +3,7 @@
 // and where, and none takes memory or time out of proportion.
 #include "tests/core/import/onnx_writer.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <fstream>
 #include <random>

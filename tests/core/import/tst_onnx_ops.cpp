@@ -5,7 +5,7 @@
 #include "core/model/catalogue.h"
 #include "tests/core/import/onnx_cases.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 

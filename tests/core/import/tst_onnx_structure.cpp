@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 

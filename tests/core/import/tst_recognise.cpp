@@ -10,7 +10,8 @@
 
 #include <zlib.h>
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include <fstream>
 #include <sstream>

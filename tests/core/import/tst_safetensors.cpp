@@ -4,7 +4,7 @@
 #include "tests/core/import/hf_testing.h"
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

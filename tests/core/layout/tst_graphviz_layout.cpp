@@ -6,7 +6,7 @@
 #include "core/layout/layered_layout.h"
 #include "tests/core/layout/layout_graphs.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <clocale>
 

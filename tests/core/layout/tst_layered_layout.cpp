@@ -8,7 +8,7 @@
 #include "core/layout/layered_layout.h"
 #include "tests/core/layout/layout_graphs.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <chrono>
 #include <set>

@@ -9,7 +9,8 @@
 
 #include <sys/wait.h>
 
-#include <QtTest>
+#include <QProcess>
+#include <QTest>
 
 #include <cerrno>
 #include <chrono>

@@ -6,7 +6,7 @@
 #include "core/layout/layouter.h"
 #include "tests/core/layout/layout_graphs.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <functional>
 #include <thread>

@@ -2,7 +2,7 @@
 // Factor rules: text form, and which dimension a factor cuts.
 #include "core/model/factor_rule.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

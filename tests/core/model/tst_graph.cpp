@@ -3,7 +3,7 @@
 #include "core/model/graph.h"
 #include "tests/core/model/hand_made.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using shardlens::test::add;

@@ -3,7 +3,7 @@
 #include "core/model/graph_algorithms.h"
 #include "tests/core/model/hand_made.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <numeric>
 

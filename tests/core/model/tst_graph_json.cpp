@@ -4,7 +4,7 @@
 #include "core/model/graph_json.h"
 #include "tests/core/model/hand_made.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <limits>

@@ -5,7 +5,7 @@
 #include "core/model/catalogue.h"
 #include "core/model/merged_dims.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <random>

@@ -5,7 +5,7 @@
 #include "core/model/catalogue.h"
 #include "tests/core/support/graphs.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

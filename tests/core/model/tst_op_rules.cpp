@@ -6,7 +6,7 @@
 #include "core/model/gradient.h"
 #include "tests/core/model/one_op.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 using test::integer;

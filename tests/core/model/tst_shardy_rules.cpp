@@ -15,7 +15,7 @@
 
 #include <fmt/ranges.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include "tests/core/support/graphs.h"
 #include "tests/core/support/planning.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

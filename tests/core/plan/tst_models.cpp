@@ -6,7 +6,7 @@
 #include "tests/core/support/planning.h"
 #include "tests/core/support/reference_solvers.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens;
 

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/plan/request.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <limits>

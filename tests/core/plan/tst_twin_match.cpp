@@ -7,7 +7,7 @@
 #include "core/plan/pricing.h"
 #include "core/plan/twin_match.h"
 
-#include <QtTest>
+#include <QTest>
 
 #include <filesystem>
 #include <map>

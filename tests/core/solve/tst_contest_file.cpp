@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include <QFile>
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <sstream>

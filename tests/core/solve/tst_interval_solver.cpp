@@ -7,7 +7,8 @@
 #include "core/solve/reduction.h"
 #include "tests/core/solve/interval_problems.h"
 
-#include <QtTest>
+#include <QElapsedTimer>
+#include <QTest>
 
 #include <thread>
 

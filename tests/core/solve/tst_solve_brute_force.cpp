@@ -4,7 +4,7 @@
 #include "core/solve/solver.h"
 #include "tests/core/solve/random_problem.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;

@@ -7,7 +7,8 @@
 #include "core/solve/solver.h"
 #include "tests/core/solve/random_problem.h"
 
-#include <QtTest>
+#include <QElapsedTimer>
+#include <QTest>
 
 #include <sstream>
 #include <thread>

@@ -8,7 +8,7 @@
 #include "tests/core/solve/random_problem.h"
 #include "tests/core/support/reference_solvers.h"
 
-#include <QtTest>
+#include <QTest>
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;

@@ -7,7 +7,11 @@
 #include "session_fixture.h"
 #include "session_script.h"
 
-#include <QtTest>
+#include <QDateTime>
+#include <QFile>
+#include <QFileInfo>
+#include <QTemporaryDir>
+#include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::test;

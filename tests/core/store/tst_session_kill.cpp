@@ -7,8 +7,12 @@
 #include "session_fixture.h"
 #include "session_script.h"
 
+#include <QFile>
+#include <QFileInfo>
 #include <QProcess>
-#include <QtTest>
+#include <QProcessEnvironment>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include <chrono>
 #include <random>

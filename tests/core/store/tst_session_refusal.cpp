@@ -7,7 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <QtTest>
+#include <QFile>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include <csignal>
 #include <random>

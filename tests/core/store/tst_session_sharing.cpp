@@ -8,8 +8,11 @@
 
 #include <unistd.h>
 
+#include <QDateTime>
+#include <QFile>
 #include <QProcess>
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include <chrono>
 #include <thread>

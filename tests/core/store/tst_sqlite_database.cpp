@@ -3,7 +3,8 @@
 #include "core/store/sqlite_migration.h"
 #include "session_fixture.h"
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include <array>
 
