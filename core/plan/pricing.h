@@ -59,6 +59,7 @@ struct NodePrice {
     OpTime compute;                     ///< multiples of the quantum
     std::vector<PhasedStep> statistics; ///< the op's own collectives
     MemorySplit memory;                 ///< whole bytes, without the workspace
+    double recomputable = 0; ///< of the activations: results of memory-bound ops, cheap to repeat
     double time() const;
 };
 
@@ -94,6 +95,8 @@ public:
 
     bool hasGradient(TensorId id) const { return m_gradient[id]; } ///< never, in inference
     bool training() const { return m_training; }
+    /// What is kept of a tensor may be recomputed cheaply: a memory-bound op made it.
+    bool cheap(TensorId id) const { return m_cheap[id]; }
 
     const PricedOp& op(OpId id) const { return m_ops[m_folding->classOf[id]]; }
     bool hasHandover(TensorId id) const { return m_hasHandover[id]; }
@@ -115,6 +118,7 @@ public:
 
 private:
     void findHandovers();
+    void findCheap();
     void priceClass(ClassId id);
     void barReplicated(PricedOp& priced) const;
     NodePrice priceOp(OpId id, const PricedOp& op, const Choice& choice, const OpView& view,
@@ -132,10 +136,11 @@ private:
     bool m_training;
     Mesh m_mesh;
     std::shared_ptr<const CostModel> m_cost;
-    std::vector<bool> m_gradient;                         ///< by tensor
-    std::vector<bool> m_hasHandover;                      ///< by tensor
-    std::vector<SavedTensors> m_saved;                    ///< by class
-    std::vector<PricedOp> m_ops;                          ///< by class
+    std::vector<bool> m_gradient;      ///< by tensor
+    std::vector<bool> m_hasHandover;   ///< by tensor
+    std::vector<bool> m_cheap;         ///< by tensor: what of it is kept may be recomputed cheaply
+    std::vector<SavedTensors> m_saved; ///< by class
+    std::vector<PricedOp> m_ops;       ///< by class
     std::vector<std::vector<PricedHandover>> m_handovers; ///< [class][result]
 
     using MatrixKey = std::tuple<std::vector<ProducerSide>, std::vector<Layout>, EdgeTraits>;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choice of pipeline stages as a problem of its own: a chain of units is cut into stages, each
+// stage takes one of the candidates that are offered for its stretch, and devices are few. It knows
+// nothing of models or schedules; those are in the candidates. A step takes
+//     T = sum of fill_i + max of gate_i
+// over the stages: with t the seconds of a micro-batch and m of them, 1F1B has fill = t and
+// gate = (m - 1) t + what comes once a step; other schedules have other shares (schedule_model.h).
+//
+// Exact. The largest gate g is enumerated, as Alpa enumerates its t_max, but in brackets that are
+// bounded before they are searched: since the devices used are at most D,
+//     T >= sum of (fill_i + g n_i / D)
+// whose least value is a shortest path along the chain. Brackets that cannot hold anything better
+// are dropped, the others halved until they are narrow, and there the device limit is met exactly
+// by labels (units left, devices used) pruned with the same bound (resource-constrained shortest
+// paths, Irnich and Desaulniers 2005).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+namespace shardlens {
+
+/// Kinds of devices that a cluster may have.
+inline constexpr std::size_t kDevicePools = 2;
+using DeviceCounts = std::array<int, kDevicePools>;
+
+struct StageCandidate {
+    double fill = 0, gate = 0; ///< seconds
+    int devices = 1;
+    std::uint8_t pool = 0;                            ///< which kind of device
+    int mostBehind = std::numeric_limits<int>::max(); ///< stages that may follow it
+    std::uint32_t id = 0;                             ///< the caller's
+};
+
+/// Without those that another one beats in everything.
+std::vector<StageCandidate> undominated(std::vector<StageCandidate> candidates);
+
+class PipelineProblem {
+public:
+    PipelineProblem(int units, DeviceCounts devices);
+
+    int units() const { return m_units; }
+    const DeviceCounts& devices() const { return m_devices; }
+    int allDevices() const;
+
+    /// Adds a list of candidates that stretches may share. @return its number
+    int addList(std::vector<StageCandidate> candidates);
+    void use(int first, int last, int list);
+    const std::vector<StageCandidate>& candidates(int first, int last) const;
+
+    int mostStages = std::numeric_limits<int>::max();
+    int exactStages = 0; ///< 0 = any number
+
+private:
+    std::size_t cell(int first, int last) const;
+
+    int m_units;
+    DeviceCounts m_devices;
+    std::vector<std::vector<StageCandidate>> m_lists{{}};
+    std::vector<std::int32_t> m_listOf;
+};
+
+struct PipelineStage {
+    int first = 0, last = 0; ///< units, both included
+    StageCandidate candidate;
+};
+
+struct PipelineSolution {
+    double seconds = std::numeric_limits<double>::infinity();
+    double bound = 0;
+    std::vector<PipelineStage> stages; ///< empty: nothing better than the incumbent
+    std::size_t paths = 0, labels = 0; ///< work
+};
+
+struct PipelineSearchOptions {
+    double incumbent = std::numeric_limits<double>::infinity(); ///< only better ones are looked for
+    double tolerance = 0;               ///< brackets within this share of the best are not searched
+    double resolution = 0;              ///< a bracket narrower than this share is not halved
+    std::size_t mostLabels = 2'000'000; ///< of one bracket; beyond it its bound stands
+    std::stop_token stop{};
+};
+
+/// Seconds of given stages.
+double pipelineSeconds(const std::vector<PipelineStage>& stages);
+
+/// @throws Cancelled
+PipelineSolution solvePipeline(const PipelineProblem& problem,
+                               const PipelineSearchOptions& options = {});
+
+} // namespace shardlens

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choice of stages against brute force, and against Alpa's stage division where both apply.
+#include "core/plan/planners/pipeline_problem.h"
+#include "tests/core/plan/planners/stage_problems.h"
+
+#include <QTest>
+
+#include <functional>
+
+using namespace shardlens;
+using namespace shardlens::test;
+
+class TestPipelineProblem : public QObject {
+    Q_OBJECT
+private slots:
+    void bruteForce_data();
+    void bruteForce();
+    void likeStageDivision();
+    void tolerance();
+    void incumbent();
+    void dominated();
+};
+
+namespace {
+
+struct Shape {
+    int units;
+    DeviceCounts devices;
+    bool memory;
+    int exact;
+};
+
+PipelineProblem randomProblem(std::mt19937& random, const Shape& shape) {
+    PipelineProblem problem(shape.units, shape.devices);
+    problem.exactStages = shape.exact;
+    std::uniform_real_distribution<double> seconds(0.1, 2);
+    for (int first = 0; first < shape.units; ++first)
+        for (int last = first; last < shape.units; ++last) {
+            std::vector<StageCandidate> list;
+            for (int c = int(random() % 4); c-- > 0;)
+                list.push_back(
+                    {seconds(random), 10 * seconds(random) * (last - first + 1),
+                     1 + int(random() % 4), std::uint8_t(shape.devices[1] > 0 && random() % 2),
+                     shape.memory ? int(random() % 4) : 100, std::uint32_t(random() % 1000)});
+            problem.use(first, last, problem.addList(list));
+        }
+    return problem;
+}
+
+double bruteOptimum(const PipelineProblem& problem) {
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<StageCandidate> taken;
+    const std::function<void(int)> extend = [&](int unit) {
+        if (unit == problem.units()) {
+            DeviceCounts used{};
+            double fill = 0, gate = 0;
+            const int count = int(taken.size());
+            if (problem.exactStages > 0 && count != problem.exactStages) return;
+            for (int i = 0; i < count; ++i) {
+                const StageCandidate& c = taken[std::size_t(i)];
+                if (c.mostBehind < count - 1 - i) return;
+                used[c.pool] += c.devices;
+                fill += c.fill;
+                gate = std::max(gate, c.gate);
+            }
+            if (used[0] <= problem.devices()[0] && used[1] <= problem.devices()[1])
+                best = std::min(best, fill + gate);
+            return;
+        }
+        for (int last = unit; last < problem.units(); ++last)
+            for (const StageCandidate& c : problem.candidates(unit, last)) {
+                taken.push_back(c);
+                extend(last + 1);
+                taken.pop_back();
+            }
+    };
+    extend(0);
+    return best;
+}
+
+void checkStages(const PipelineProblem& problem, const PipelineSolution& solution) {
+    int unit = 0;
+    for (const PipelineStage& stage : solution.stages) {
+        QCOMPARE(stage.first, unit);
+        unit = stage.last + 1;
+    }
+    QCOMPARE(unit, problem.units());
+    QCOMPARE(pipelineSeconds(solution.stages), solution.seconds);
+}
+
+} // namespace
+
+void TestPipelineProblem::bruteForce_data() {
+    QTest::addColumn<int>("kind");
+    for (int kind = 0; kind < 8; ++kind) QTest::addRow("kind %d", kind) << kind;
+}
+
+void TestPipelineProblem::bruteForce() {
+    QFETCH(int, kind);
+    std::mt19937 random{unsigned(kind + 1)};
+    for (int round = 0; round < 40; ++round) {
+        const Shape shape{2 + int(random() % 5),
+                          {2 + int(random() % 7), kind & 1 ? 1 + int(random() % 4) : 0},
+                          (kind & 2) != 0,
+                          kind & 4 ? 2 : 0};
+        const PipelineProblem problem = randomProblem(random, shape);
+        const double expected = bruteOptimum(problem);
+        const PipelineSolution solution = solvePipeline(problem);
+        if (!std::isfinite(expected)) {
+            QVERIFY(solution.stages.empty());
+            continue;
+        }
+        QVERIFY(std::abs(solution.seconds - expected) < 1e-9);
+        QVERIFY(std::abs(solution.bound - expected) < 1e-9);
+        checkStages(problem, solution);
+    }
+}
+
+/// The same optimum as Alpa's division where all devices can be used up.
+void TestPipelineProblem::likeStageDivision() {
+    for (const int B : {1, 8, 64}) {
+        const StageProblem alpa = unitLayers(12, 2, 4, B);
+        PipelineProblem problem(12, {8, 0});
+        eachCell(alpa, [&](int first, int last, int m) {
+            if (m > 0) return;
+            std::vector<StageCandidate> list;
+            for (std::size_t n = 0; n < alpa.submeshDevices().size(); ++n) {
+                const double t = alpa.options(first, last, int(n)).front().seconds;
+                list.push_back({t, (B - 1) * t, alpa.submeshDevices()[n]});
+            }
+            problem.use(first, last, problem.addList(undominated(list)));
+        });
+        const auto expected = divideStages(alpa);
+        const PipelineSolution solution = solvePipeline(problem);
+        QVERIFY(solution.seconds <= expected->seconds + 1e-9);
+        int used = 0;
+        for (const PipelineStage& stage : solution.stages) used += stage.candidate.devices;
+        if (used == 8) QVERIFY(std::abs(solution.seconds - expected->seconds) < 1e-9);
+    }
+}
+
+void TestPipelineProblem::tolerance() {
+    std::mt19937 random(5);
+    for (int round = 0; round < 60; ++round) {
+        const PipelineProblem problem = randomProblem(random, {6, {8, 0}, round % 2 == 0, 0});
+        const double expected = bruteOptimum(problem);
+        const PipelineSolution solution =
+            solvePipeline(problem, {.tolerance = 0.02, .resolution = 0.01});
+        if (!std::isfinite(expected)) continue;
+        QVERIFY(solution.bound <= expected + 1e-9);
+        QVERIFY(solution.seconds >= expected - 1e-9);
+        QVERIFY(solution.seconds - solution.bound <= 0.05 * solution.seconds);
+    }
+}
+
+void TestPipelineProblem::incumbent() {
+    std::mt19937 random(6);
+    const PipelineProblem problem = randomProblem(random, {5, {8, 0}, false, 0});
+    const double best = bruteOptimum(problem);
+    const PipelineSolution none = solvePipeline(problem, {.incumbent = best * 0.99});
+    QVERIFY(none.stages.empty());
+    QVERIFY(none.bound <= best * 0.99);
+    QVERIFY(!solvePipeline(problem, {.incumbent = best * 1.01}).stages.empty());
+}
+
+void TestPipelineProblem::dominated() {
+    const auto kept = undominated({{1, 2, 2, 0, 5, 0},
+                                   {1, 2, 1, 0, 5, 1},
+                                   {1, 1, 2, 0, 5, 2},
+                                   {1, 2, 1, 0, 4, 3},
+                                   {1, 2, 1, 1, 5, 4}});
+    std::vector<std::uint32_t> ids;
+    for (const StageCandidate& c : kept) ids.push_back(c.id);
+    QCOMPARE(ids, (std::vector<std::uint32_t>{1, 2, 4}));
+}
+
+QTEST_APPLESS_MAIN(TestPipelineProblem)
+#include "tst_pipeline_problem.moc"
