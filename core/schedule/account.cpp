@@ -43,6 +43,7 @@ private:
     void findLongest() {
         m_longest.assign((kPasses + 1) * m_program.slices, 0);
         for (TaskId id = 0; id < m_program.tasks.size(); ++id) {
+            if (m_program.tasks[id].joined) continue; // the first of the two stands for both
             double& longest = m_longest[classOf(id)];
             longest = std::max(longest, m_program.duration[id]);
         }

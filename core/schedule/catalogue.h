@@ -28,7 +28,7 @@ std::span<const Generator> generators();
 const Generator& generator(std::string_view name);
 
 /// Checks the spec and what the schedule demands of it (m a multiple of p and the like).
-/// @throws PlanError saying which rule is broken
+/// @throws RuleError saying which rule is broken
 Orders makeOrders(const ScheduleSpec& spec);
 
 /// The whole way from spec to timeline.

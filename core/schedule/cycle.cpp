@@ -3,7 +3,7 @@
 // waits for another one that remains: going from one to the next must come back.
 #include "core/schedule/cycle.h"
 
-#include "core/error.h"
+#include "core/schedule/rule_error.h"
 
 #include <fmt/format.h>
 
@@ -119,11 +119,13 @@ std::string cycleText(const Program& program, const std::vector<TaskId>& cycle) 
 void throwStuck(const Program& program) {
     const std::vector<TaskId> cycle = findCycle(program);
     if (!cycle.empty()) {
-        throw PlanError(
+        throw RuleError(
+            BrokenRule::Acyclic,
             fmt::format("the orders contradict each other: {}", cycleText(program, cycle)),
             "schedule", "move one of these tasks");
     }
-    throw PlanError("the limit of micro-batches in flight is too small: no task may start",
+    throw RuleError(BrokenRule::Sizes,
+                    "the limit of micro-batches in flight is too small: no task may start",
                     "schedule", "allow more of them");
 }
 

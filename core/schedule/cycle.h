@@ -15,7 +15,7 @@ std::vector<TaskId> findCycle(const Program& program);
 /// "1F1 waits for 0F1, which comes after 0B0 on device 0, which …"
 std::string cycleText(const Program& program, const std::vector<TaskId>& cycle);
 
-/// @throws PlanError always, naming the cycle, or the limit where there is none
+/// @throws RuleError always, naming the cycle, or the limit where there is none
 [[noreturn]] void throwStuck(const Program& program);
 
 } // namespace shardlens::schedule

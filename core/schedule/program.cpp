@@ -3,8 +3,8 @@
 // memory.
 #include "core/schedule/program.h"
 
-#include "core/error.h"
 #include "core/schedule/dependencies.h"
+#include "core/schedule/rule_error.h"
 
 #include <fmt/format.h>
 

@@ -65,7 +65,7 @@ struct Program {
 };
 
 /// Adds dependencies, durations, memory, transfers, all-reduces and updates to the orders.
-/// @throws PlanError when a task is there twice, is missing, or stands on a device that is not
+/// @throws RuleError when a task is there twice, is missing, or stands on a device that is not
 /// there
 Program compile(const ScheduleSpec& spec, const Orders& orders);
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/queues.h"
 
-#include "core/error.h"
-#include "core/schedule/task_index.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -13,14 +8,6 @@
 
 namespace shardlens::schedule {
 namespace {
-
-constexpr std::uint16_t kNowhere = 0xffff;
-
-[[noreturn]] void refuse(const Task& task, std::uint32_t device, std::string problem,
-                         std::string hint) {
-    throw PlanError(fmt::format("{} {}", taskName(task), problem), fmt::format("device {}", device),
-                    std::move(hint));
-}
 
 class QueueBuilder {
 public:
@@ -149,44 +136,6 @@ private:
 };
 
 } // namespace
-
-Placement::Placement(const Orders& orders) : m_microBatches(orders.microBatches) {
-    TaskIndex seen(orders); // what is there twice or outside is refused
-    m_device.assign(std::size_t{orders.stages} * orders.microBatches, kNowhere);
-    for (std::uint32_t d = 0; d < orders.devices; ++d) {
-        for (const Task& task : orders.lists[d]) {
-            if (task.device != d)
-                refuse(task, d, "belongs to another device", "sort tasks by device");
-            seen.add(task, d);
-            if (task.pass != Pass::Forward || orders.isCopy(task)) continue;
-            auto& device = m_device[std::size_t{task.stage} * m_microBatches + task.microBatch];
-            if (device != kNowhere && device != d) {
-                refuse(task, d, fmt::format("has its other slices on device {}", device),
-                       "keep a micro-batch of a stage on one device");
-            }
-            device = static_cast<std::uint16_t>(d);
-        }
-    }
-    const auto missing = std::ranges::find(m_device, kNowhere);
-    if (missing != m_device.end()) {
-        const auto at = static_cast<std::size_t>(missing - m_device.begin());
-        throw PlanError(fmt::format("micro-batch {} does not pass stage {}", at % m_microBatches,
-                                    at / m_microBatches),
-                        "schedule", "let every micro-batch pass every stage once");
-    }
-    for (std::uint32_t d = 0; d < orders.devices; ++d) {
-        for (const Task& task : orders.lists[d]) {
-            const auto part = partOf(task.pass);
-            if (!part || *part == Part::Embed || *part == Part::EmbedGrad || orders.isCopy(task)) {
-                continue;
-            }
-            const std::uint32_t device = deviceOf(task.stage, task.microBatch);
-            if (device == d) continue;
-            refuse(task, d, fmt::format("is not where its forward is, on device {}", device),
-                   "keep all passes of a stage on the device of its weights");
-        }
-    }
-}
 
 double transferTime(const ScheduleSpec& spec, std::uint32_t boundary) {
     return spec.transfer[std::min<std::size_t>(boundary, spec.transfer.size() - 1)];

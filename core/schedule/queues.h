@@ -3,6 +3,7 @@
 // all-reduces, barriers are added here; what they wait for comes later (dependencies.h).
 #pragma once
 
+#include "core/schedule/placement.h"
 #include "core/schedule/program.h"
 
 namespace shardlens::schedule {
@@ -11,23 +12,6 @@ namespace shardlens::schedule {
 namespace barrier {
 constexpr std::uint8_t kReduce = 0, kFlush = 1, kEmbed = 2, kEmbedGrad = 3;
 }
-
-/// Which device has a stage, for each micro-batch, since pipelines may go both ways.
-class Placement {
-public:
-    /// @throws PlanError when a pass of a stage is on another device than its forward, a stage
-    /// misses
-    ///         a micro-batch, or something is outside of the schedule
-    explicit Placement(const Orders& orders);
-
-    std::uint32_t deviceOf(std::uint32_t stage, std::uint32_t microBatch) const {
-        return m_device[std::size_t{stage} * m_microBatches + microBatch];
-    }
-
-private:
-    std::uint32_t m_microBatches;
-    std::vector<std::uint16_t> m_device;
-};
 
 /// Seconds from the stage to the next one, or back.
 double transferTime(const ScheduleSpec& spec, std::uint32_t boundary);

@@ -69,10 +69,10 @@ void checkSpec(const ScheduleSpec& spec) {
     range(spec.devices, kMostDevices, "devices");
     range(spec.microBatches, 1u << 24, "micro-batches");
     range(spec.chunks, kMostChunks, "chunks");
-    range(spec.rounds, kMostRounds, "rounds");
+    range(std::max(1u, spec.rounds), kMostRounds, "rounds");
     const auto slices = static_cast<std::uint32_t>(std::max<std::size_t>(1, spec.slices.size()));
     range(slices, kMostSlices, "slices");
-    const std::uint64_t passes = std::uint64_t{3} * spec.rounds * slices;
+    const std::uint64_t passes = std::uint64_t{3} * std::max(3u, spec.rounds) * slices;
     if (passes * spec.devices * spec.chunks > kMostTasks / spec.microBatches) {
         throw PlanError(
             fmt::format("{} devices, {} micro-batches and {} chunks make too many tasks",

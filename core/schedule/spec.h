@@ -37,7 +37,7 @@ struct ScheduleSpec {
     std::uint32_t devices = 4;      ///< p
     std::uint32_t microBatches = 8; ///< m, in a round between two updates; both directions together
     std::uint32_t chunks = 1;       ///< v stages on a device; schedules in a V always have 2
-    std::uint32_t rounds = 1;       ///< updates that are shown (2BW), no-gradient rounds (3F1B: r)
+    std::uint32_t rounds = 0;       ///< updates shown (2BW), no-gradient rounds (3F1B); 0 = 3 and 2
 
     /// By stage in the order of the model; or one entry, the times of a device's whole share, which
     /// its stages share equally.
@@ -71,6 +71,7 @@ struct ScheduleSpec {
     double limit = 0;
     bool flush = true; ///< updates wait until every device has all its gradients
 
+    std::uint32_t embeddings = 1; ///< interlaced: 1, or 2 (of encoder and decoder)
     double embedTime = 0; ///< interlaced: forward of the shared layer on one device; backward twice
     double embedSync = 0; ///< interlaced: communication of each micro-batch in the shared layer
     double auxTime = 0;   ///< local: the auxiliary head of a block

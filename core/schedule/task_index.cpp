@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/task_index.h"
 
-#include "core/error.h"
+#include "core/schedule/rule_error.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,8 @@ TaskIndex::TaskIndex(const Orders& orders)
     for (const auto& list : orders.lists) tasks += list.size();
     const double needed = double(orders.stages) * orders.microBatches * orders.slices;
     if (needed > double(tasks)) {
-        throw PlanError(
+        throw RuleError(
+            BrokenRule::Complete,
             fmt::format("{} stages x {} micro-batches x {} slices need more than the {} "
                         "tasks there are",
                         orders.stages, orders.microBatches, orders.slices, tasks),
@@ -51,9 +52,9 @@ void TaskIndex::add(const Task& task, TaskId id) {
     const bool everywhere = *part == Part::Embed || *part == Part::EmbedGrad;
     const std::uint32_t row = everywhere ? task.device : task.stage;
     if (row >= m_rows || task.microBatch >= m_microBatches || task.slice >= m_slices) {
-        throw PlanError(fmt::format("{} is outside of the schedule", taskName(task)),
-                        fmt::format("device {}", task.device),
-                        "count stages, micro-batches and slices from 0");
+        throw RuleError(
+            BrokenRule::Complete, fmt::format("{} is outside of the schedule", taskName(task)),
+            fmt::format("device {}", task.device), "count stages, micro-batches and slices from 0");
     }
     auto& rounds = m_tables[static_cast<std::size_t>(*part)];
     if (rounds.size() <= task.round) rounds.resize(task.round + std::size_t{1});
@@ -63,7 +64,7 @@ void TaskIndex::add(const Task& task, TaskId id) {
     }
     TaskId& entry = table[place(row, task.microBatch, task.slice)];
     if (entry != kNoTask) {
-        throw PlanError(fmt::format("{} is there twice", taskName(task)),
+        throw RuleError(BrokenRule::Complete, fmt::format("{} is there twice", taskName(task)),
                         fmt::format("device {}", task.device),
                         "let every micro-batch pass every stage once");
     }

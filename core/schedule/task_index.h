@@ -16,12 +16,12 @@ std::optional<Part> partOf(Pass pass);
 
 class TaskIndex {
 public:
-    /// @throws PlanError when there are more stages, micro-batches and slices than tasks
+    /// @throws RuleError when there are more stages, micro-batches and slices than tasks
     explicit TaskIndex(const Orders& orders);
 
     /// Passes of all devices (Embed, EmbedGrad) are looked up by device instead of stage. Passes
     /// that are no Part are left out.
-    /// @throws PlanError when stage, micro-batch or slice is not there, or the task already is
+    /// @throws RuleError when stage, micro-batch or slice is not there, or the task already is
     void add(const Task& task, TaskId id);
     /// kNoTask when there is none.
     TaskId find(Part part, std::uint32_t stage, std::uint32_t microBatch, std::uint32_t slice,

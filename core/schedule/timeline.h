@@ -25,7 +25,7 @@ struct Timeline {
 
 /// Runs the program: each queue takes its next task, or its best ready one, as soon as it is free
 /// and what the task waits for has ended.
-/// @throws PlanError when it cannot go on: orders that contradict each other (naming the cycle) or
+/// @throws RuleError when it cannot go on: orders that contradict each other (naming the cycle) or
 /// a
 ///         limit too small for what the rule admits
 Timeline simulate(const Program& program);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/error.h"
 #include "core/schedule/generators/generators.h"
+#include "core/schedule/rule_error.h"
 
 #include <fmt/format.h>
 
@@ -102,7 +102,8 @@ ListWriter::StageOf bothWays(std::uint32_t devices) {
 }
 
 void demand(bool holds, const ScheduleSpec& spec, const char* problem, const char* hint) {
-    if (!holds) throw PlanError(problem, fmt::format("schedule {}", spec.name), hint);
+    if (!holds)
+        throw RuleError(BrokenRule::Sizes, problem, fmt::format("schedule {}", spec.name), hint);
 }
 
 void demandPlain(const ScheduleSpec& spec) {

@@ -36,9 +36,10 @@ Orders make2BW(const ScheduleSpec& spec) {
     demand(spec.microBatches >= spec.devices, spec, "there are fewer micro-batches than stages",
            "let every update have at least as many micro-batches as there are stages");
     ListWriter out(spec, spec.devices, loops(spec.devices));
-    const std::uint32_t all = spec.microBatches * spec.rounds;
+    const std::uint32_t updates = spec.rounds > 0 ? spec.rounds : 3;
+    const std::uint32_t all = spec.microBatches * updates;
     out.orders().microBatches = all;
-    out.orders().updates = spec.rounds;
+    out.orders().updates = updates;
     out.orders().flushes = false;
     for (std::uint32_t d = 0; d < spec.devices; ++d) {
         oneForwardOneBackward(out, d, all, spec.devices - 1 - d);
