@@ -28,8 +28,9 @@ std::size_t entriesOf(const CoreProblem& problem) {
 }
 
 /// The problem with one choice only of a node, or with all but that one.
-CoreProblem child(const CoreProblem& problem, Var v, std::size_t choice, bool only) {
-    CoreProblem out = problem;
+CoreProblem child(const CoreProblem& problem, Var v, std::size_t choice, bool only,
+                  Monitor& monitor) {
+    CoreProblem out = copyOf(problem, monitor);
     auto& cost = out.nodes[v].cost;
     for (std::size_t c = 0; c < cost.size(); ++c) {
         if ((c == choice) != only) cost[c] = kInfinite;
@@ -40,9 +41,11 @@ CoreProblem child(const CoreProblem& problem, Var v, std::size_t choice, bool on
 } // namespace
 
 CoreBranching::CoreBranching(const CoreProblem& problem, double bound,
-                             const std::vector<double>& prices, std::uint64_t seed)
-    : m_whole(problem), m_incumbent(kInfinite), m_current(kInfinite), m_seed(seed) {
-    push({problem, nullptr, prices, bound, 0});
+                             const std::vector<double>& prices, std::uint64_t seed,
+                             Monitor& monitor)
+    : m_whole(problem, monitor), m_incumbent(kInfinite), m_current(kInfinite), m_seed(seed) {
+    push({std::make_shared<const CoreProblem>(copyOf(problem, monitor)), entriesOf(problem),
+          nullptr, prices, bound, 0});
 }
 
 double CoreBranching::bound() const {
@@ -52,7 +55,7 @@ double CoreBranching::bound() const {
 }
 
 void CoreBranching::push(Open open) {
-    m_entries += entriesOf(open.problem);
+    m_entries += open.entries;
     m_open.push_back(std::move(open));
 }
 
@@ -62,7 +65,7 @@ CoreBranching::Open CoreBranching::pop() {
     Open open = std::move(*next);
     if (next + 1 != m_open.end()) *next = std::move(m_open.back());
     m_open.pop_back();
-    m_entries -= entriesOf(open.problem);
+    m_entries -= open.entries;
     return open;
 }
 
@@ -104,7 +107,8 @@ void CoreBranching::process(Open open, Monitor& monitor) {
     const Open again = open;
     try {
         ++m_branches;
-        CoreProblem problem = std::move(open.problem);
+        CoreProblem problem = copyOf(*open.problem, monitor);
+        open.problem.reset();
         for (;;) {
             auto chain =
                 std::make_shared<Chain>(Chain{Reduction(std::move(problem), monitor), open.outer});
@@ -112,7 +116,7 @@ void CoreBranching::process(Open open, Monitor& monitor) {
             const CoreProblem& core = chain->reduction.core();
             m_work -= double(entriesOf(core)) + 1000;
             if (core.nodes.empty()) return offer({}, chain);
-            const CoreGraph graph(core);
+            const CoreGraph graph(core, monitor);
             PriceBound bound(graph);
             open.prices = chain->reduction.project(open.prices);
             bound.makeExact(core, kExactWork * bound.work(), monitor);
@@ -145,7 +149,7 @@ void CoreBranching::lookForAnswer(const CoreProblem& problem,
             if (cost < kInfinite) most = std::max(most, std::abs(cost));
         }
     }
-    const CoreGraph finite(problem, 32 * most);
+    const CoreGraph finite(problem, monitor, 32 * most);
     WindowSearch search(finite, m_seed + m_branches);
     if (bound.exact()) {
         search.start(bound.favoured());
@@ -203,7 +207,7 @@ void CoreBranching::split(const CoreProblem& problem, const std::shared_ptr<cons
         trials.push_back(candidates[i]);
     }
     const auto boundOf = [&](const CoreProblem& p) {
-        const CoreGraph graph(p);
+        const CoreGraph graph(p, monitor);
         PriceBound trial(graph);
         trial.setPrices(bound.bestPrices());
         if (bound.exact()) trial.makeExact(p, 2 * bound.work(), monitor);
@@ -212,12 +216,15 @@ void CoreBranching::split(const CoreProblem& problem, const std::shared_ptr<cons
     double bestScore = -kInfinite;
     Open first, second;
     for (const Candidate& trial : trials) {
-        Open with{child(problem, trial.node, trial.choice, true), chain, bound.bestPrices(), 0,
-                  depth + 1};
-        Open without{child(problem, trial.node, trial.choice, false), chain, bound.bestPrices(), 0,
-                     depth + 1};
-        with.bound = std::max(bound.bound(), boundOf(with.problem));
-        without.bound = std::max(bound.bound(), boundOf(without.problem));
+        const auto open = [&](bool only) {
+            auto made = std::make_shared<const CoreProblem>(
+                child(problem, trial.node, trial.choice, only, monitor));
+            const std::size_t entries = entriesOf(*made);
+            return Open{std::move(made), entries, chain, bound.bestPrices(), 0, depth + 1};
+        };
+        Open with = open(true), without = open(false);
+        with.bound = std::max(bound.bound(), boundOf(*with.problem));
+        without.bound = std::max(bound.bound(), boundOf(*without.problem));
         const double weaker = std::min(with.bound, without.bound);
         const double stronger = std::min(std::max(with.bound, without.bound), cutoff());
         const double score = weaker == kInfinite ? kInfinite : weaker + 0.1 * stronger;

@@ -17,7 +17,7 @@ public:
     /// @param problem  stays where it is; reduced
     /// @param bound, prices  of the problem
     CoreBranching(const CoreProblem& problem, double bound, const std::vector<double>& prices,
-                  std::uint64_t seed);
+                  std::uint64_t seed, Monitor& monitor);
 
     /// Works until about so many table entries have been visited, or nothing is open.
     /// @param improvement  by how much a better answer is better at least (1: integer costs), less
@@ -37,7 +37,8 @@ private:
         std::shared_ptr<const Chain> outer;
     };
     struct Open {
-        CoreProblem problem;
+        std::shared_ptr<const CoreProblem> problem;
+        std::size_t entries = 0; ///< of the problem
         std::shared_ptr<const Chain> outer;
         std::vector<double> prices;
         double bound = 0;

@@ -2,6 +2,8 @@
 // Matrices are looked up by content, since reductions make equal ones again and again.
 #include "core/solve/core_graph.h"
 
+#include "core/solve/monitor.h"
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +16,9 @@ constexpr double kNone = std::numeric_limits<double>::infinity();
 /// Distinct matrices one after the other.
 class MatrixPool {
 public:
+    /// @param most  entries; room that stays unused costs no memory
+    explicit MatrixPool(std::size_t most) { m_values.reserve(most); }
+
     /// @return where it begins
     std::size_t add(const std::vector<double>& values) {
         const std::string_view bytes(reinterpret_cast<const char*>(values.data()),
@@ -41,7 +46,7 @@ private:
 
 } // namespace
 
-CoreGraph::CoreGraph(const CoreProblem& problem, double forbidden)
+CoreGraph::CoreGraph(const CoreProblem& problem, Monitor& monitor, double forbidden)
     : m_room(problem.room), m_constant(problem.constant) {
     const std::size_t count = problem.nodes.size();
     m_first.assign(1, 0);
@@ -60,10 +65,13 @@ CoreGraph::CoreGraph(const CoreProblem& problem, double forbidden)
     }
     for (std::size_t p = 0; p < m_parts.size(); ++p) m_parts[p].usage = m_usage.data() + usageAt[p];
 
-    MatrixPool pool;
+    std::size_t entries = 0;
+    for (const auto& pair : problem.pairs) entries += pair.cost.size();
+    MatrixPool pool(2 * entries);
     std::vector<std::size_t> straight, crossed;
     m_firstLink.assign(count + 1, 0);
     for (const auto& pair : problem.pairs) {
+        monitor.tick(8 * pair.cost.size());
         std::vector<double> costs = pair.cost;
         for (double& cost : costs) cost = std::min(cost, forbidden);
         m_entries += costs.size();

@@ -16,8 +16,9 @@ class Monitor;
 class CoreGraph {
 public:
     /// @param forbidden  stands for infinite pair costs
-    explicit CoreGraph(const CoreProblem& problem,
-                       double forbidden = std::numeric_limits<double>::infinity());
+    /// @throws Cancelled
+    CoreGraph(const CoreProblem& problem, Monitor& monitor,
+              double forbidden = std::numeric_limits<double>::infinity());
     CoreGraph(const CoreGraph&) = delete; // it points into itself
     CoreGraph& operator=(const CoreGraph&) = delete;
 

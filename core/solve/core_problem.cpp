@@ -2,11 +2,13 @@
 // From times to moments.
 #include "core/solve/core_problem.h"
 
+#include "core/solve/monitor.h"
+
 #include <algorithm>
 
 namespace shardlens::solve {
 
-TimedCore makeCore(const IntervalProblem& problem) {
+TimedCore makeCore(const IntervalProblem& problem, Monitor& monitor) {
     TimedCore out;
     const auto counts = [&](const IntervalProblem::Node& node) {
         return problem.limit < kInfinite && !node.alive.empty() &&
@@ -31,10 +33,28 @@ TimedCore makeCore(const IntervalProblem& problem) {
             {place(node.alive.begin), place(node.alive.end), node.usage});
     }
     for (const auto& pair : problem.pairs) {
+        monitor.tick(pair.cost->values.size());
         out.problem.pairs.push_back({pair.u, pair.v, pair.cost->values});
     }
     if (!times.empty()) times.pop_back();
     out.problem.room.assign(times.size(), problem.limit);
+    return out;
+}
+
+CoreProblem copyOf(const CoreProblem& problem, Monitor& monitor) {
+    CoreProblem out;
+    out.room = problem.room;
+    out.constant = problem.constant;
+    out.nodes.reserve(problem.nodes.size());
+    for (const auto& node : problem.nodes) {
+        monitor.tick(node.cost.size() * (1 + node.parts.size()));
+        out.nodes.push_back(node);
+    }
+    out.pairs.reserve(problem.pairs.size());
+    for (const auto& pair : problem.pairs) {
+        monitor.tick(pair.cost.size());
+        out.pairs.push_back(pair);
+    }
     return out;
 }
 

@@ -9,6 +9,8 @@
 
 namespace shardlens::solve {
 
+class Monitor;
+
 struct CoreProblem {
     /// Usage over the moments first … last-1, by choice, at least 0. Reduced: the least is 0.
     struct Part {
@@ -45,6 +47,11 @@ struct TimedCore {
     CoreProblem problem;
     std::vector<Time> begin; ///< by moment
 };
-TimedCore makeCore(const IntervalProblem& problem);
+/// @throws Cancelled
+TimedCore makeCore(const IntervalProblem& problem, Monitor& monitor);
+
+/// A copy that can be stopped on the way, since problems are large.
+/// @throws Cancelled
+CoreProblem copyOf(const CoreProblem& problem, Monitor& monitor);
 
 } // namespace shardlens::solve

@@ -15,27 +15,32 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 namespace shardlens::solve {
 namespace {
 
 /// True if all finite costs are integers, so that a better answer is better by 1 at least.
-bool hasIntegerCosts(const IntervalProblem& problem) {
+bool hasIntegerCosts(const IntervalProblem& problem, Monitor& monitor) {
     double sum = 0;
-    const auto whole = [&](const std::vector<double>& costs) {
-        double most = 0;
+    const auto most = [&](const std::vector<double>& costs) {
+        monitor.tick(2 * costs.size());
+        double out = 0;
         for (const double cost : costs) {
             if (cost == kInfinite) continue;
-            if (cost != std::floor(cost)) return false;
-            most = std::max(most, std::abs(cost));
+            if (cost != std::floor(cost)) return kInfinite;
+            out = std::max(out, std::abs(cost));
         }
-        sum += most;
-        return true;
+        return out;
     };
-    const bool all =
-        std::ranges::all_of(problem.nodes, [&](const auto& node) { return whole(node.cost); }) &&
-        std::ranges::all_of(problem.pairs, [&](const auto& p) { return whole(p.cost->values); });
-    return all && sum < 0x1p53;
+    for (const auto& node : problem.nodes) sum += most(node.cost);
+    std::unordered_map<const Matrix*, double> mostOf;
+    for (const auto& pair : problem.pairs) {
+        const auto [known, fresh] = mostOf.try_emplace(pair.cost.get(), 0.0);
+        if (fresh) known->second = most(pair.cost->values);
+        sum += known->second;
+    }
+    return sum < 0x1p53;
 }
 
 class IntervalSolver {
@@ -43,7 +48,7 @@ public:
     IntervalSolver(const IntervalProblem& problem, const IntervalOptions& options)
         : m_problem(problem), m_options(options),
           m_clock{options.stop, options.deadlineSeconds, options.progress}, m_monitor(m_clock),
-          m_integer(hasIntegerCosts(problem)) {}
+          m_crew(options.threads) {}
 
     IntervalSolution run() {
         count();
@@ -72,7 +77,8 @@ private:
     }
 
     void solve() {
-        TimedCore timed = makeCore(m_problem);
+        m_integer = hasIntegerCosts(m_problem, m_monitor);
+        TimedCore timed = makeCore(m_problem, m_monitor);
         m_levels.push_back(std::make_unique<Reduction>(std::move(timed.problem), m_monitor));
         describeReduction(*m_levels.back());
         if (const auto& conflict = m_levels.back()->conflict()) {
@@ -104,8 +110,8 @@ private:
     ///         when done
     std::optional<CoreProblem> runLevel(const Reduction& reduction, std::vector<double>& prices) {
         Level level(reduction.core(), prices,
-                    {m_options.threads, m_options.seed + m_round, m_integer});
-        if (!m_out.choices.empty()) level.offer(project(m_out.choices));
+                    {m_options.threads, m_options.seed + m_round, m_integer}, m_crew, m_monitor);
+        if (!m_out.choices.empty()) level.offer(project(m_out.choices), m_monitor);
         ++m_out.statistics.levels;
         const std::size_t branchesBefore = m_out.statistics.branches;
         const auto note = [&] {
@@ -229,6 +235,7 @@ private:
 
     void finish() {
         m_out.statistics.seconds = m_monitor.seconds();
+        m_out.statistics.largestStep = m_monitor.largestStep();
         if (m_out.status == Status::Infeasible) return;
         if (m_out.choices.empty()) {
             m_out.status = Status::Cancelled;
@@ -245,7 +252,8 @@ private:
     const IntervalOptions& m_options;
     Options m_clock;
     Monitor m_monitor;
-    bool m_integer;
+    Crew m_crew;
+    bool m_integer = false;
     IntervalSolution m_out;
     std::vector<std::unique_ptr<Reduction>> m_levels;
     std::uint64_t m_round = 0;

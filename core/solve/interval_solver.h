@@ -26,11 +26,12 @@ struct IntervalStatistics {
     std::size_t coreNodes = 0, coreChoices = 0, corePairs = 0, moments = 0; ///< after reduction
     std::size_t lastNodes = 0; ///< left in the end, with what cannot be better struck out
     std::size_t merged = 0, eliminated = 0, separable = 0, forbidden = 0, dominated = 0;
-    int levels = 0;           ///< reductions
-    std::size_t passes = 0;   ///< of the bound
-    std::size_t windows = 0;  ///< re-optimised
-    std::size_t branches = 0; ///< problems of the branch and bound
-    std::size_t bytes = 0;    ///< held at most by problem and solver, an estimate
+    int levels = 0;              ///< reductions
+    std::size_t passes = 0;      ///< of the bound
+    std::size_t windows = 0;     ///< re-optimised
+    std::size_t branches = 0;    ///< problems of the branch and bound
+    std::size_t bytes = 0;       ///< held at most by problem and solver, an estimate
+    std::size_t largestStep = 0; ///< most elementary steps between two looks at the stop token
     double seconds = 0;
     std::string method; ///< how it was proven, for people
 };

@@ -10,81 +10,86 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <thread>
 
 namespace shardlens::solve {
 namespace {
 
-constexpr double kRoundWork = 6e8;            ///< table entries visited by the bound in a round
-constexpr std::size_t kCycleWork = 4'000'000; ///< at each price of a cycle
-constexpr std::size_t kNarrow = 2000;         ///< nodes, to look for a good order of elimination
-constexpr double kExactWork = 20;             ///< passes that an exact solve may cost
-constexpr std::size_t kLongRise = 12;         ///< rounds after which a small problem is branched on
-constexpr int kRestart = 12;                  ///< cycles without a better answer before a run ends
+constexpr double kRoundWork = 6e8;          ///< table entries visited by the bound in a round
+constexpr std::size_t kCycleWork = 500'000; ///< at each price of a cycle
+constexpr int kCycles = 8;                  ///< of a search in a round
+constexpr std::size_t kNarrow = 2000;       ///< nodes, to look for a good order of elimination
+constexpr double kExactWork = 20;           ///< passes that an exact solve may cost
+constexpr std::size_t kLongRise = 12;       ///< rounds after which a small problem is branched on
+constexpr double kNewPrices = 0.02;       ///< rise of the bound, of the gap, that outdates a search
+constexpr int kPatience = 4;              ///< cycles of a run that has found nothing
+constexpr double kFirstEffort = 1.0 / 16; ///< of the first round, doubled until they are full
+constexpr int kRestart = 8;               ///< rounds without a better answer before a run ends
 
 constexpr double kNearest = 1.0 / 16, kNearer = 4; ///< focus goes 1, 1/4, 1/16, 1, …
 
-/// Runs the tasks side by side; the first exception is thrown when all are done.
-void runAll(const std::vector<std::function<void()>>& tasks) {
-    std::vector<std::exception_ptr> errors(tasks.size());
-    const auto guarded = [&](std::size_t i) {
-        try {
-            tasks[i]();
-        } catch (...) {
-            errors[i] = std::current_exception();
-        }
-    };
-    {
-        std::vector<std::jthread> threads;
-        for (std::size_t i = 1; i < tasks.size(); ++i) threads.emplace_back(guarded, i);
-        guarded(0);
-    }
-    for (const auto& error : errors) {
-        if (error) std::rethrow_exception(error);
-    }
-}
-
 } // namespace
 
-Level::Level(const CoreProblem& problem, const std::vector<double>& prices, Setup setup)
-    : m_problem(problem), m_setup(setup), m_graph(problem), m_bound(m_graph),
+Level::Level(const CoreProblem& problem, const std::vector<double>& prices, Setup setup, Crew& crew,
+             Monitor& monitor)
+    : m_problem(problem), m_setup(setup), m_crew(crew), m_graph(problem, monitor), m_bound(m_graph),
       m_searchers(std::max(1u, setup.threads)), m_best(kInfinite), m_gapAtTightening(kInfinite) {
     m_bound.setPrices(prices);
-    enter(std::make_unique<SearchField>(problem, m_bound), false);
+    enter(std::make_unique<SearchField>(problem, m_bound, monitor), false);
 }
 
 bool Level::withinRoom(const CoreChoices& choices) const {
     return std::ranges::equal(m_graph.usageOf(choices), m_graph.room(), std::less_equal<>{});
 }
 
-void Level::offer(const CoreChoices& choices) {
+void Level::offer(const CoreChoices& choices, Monitor& monitor) {
     const double cost = m_graph.costOf(choices);
     if (cost == kInfinite || !withinRoom(choices)) return;
     m_best = cost;
     m_bestChoices = choices;
-    enter(std::make_unique<SearchField>(m_problem, m_bound), true);
+    enter(std::make_unique<SearchField>(m_problem, m_bound, monitor), true);
 }
 
-/// All searches begin anew in a field: from messages, or the best answer if it is left there.
-void Level::enter(std::unique_ptr<SearchField> field, bool fromBest) {
+/// Share of a full round: the first ones are short, so that there is an answer soon.
+double Level::effort() const {
+    return m_round < 4 ? kFirstEffort * double(1 << m_round) : 1.0;
+}
+
+void Level::resetSearchers() {
     m_windowsEnded = windows();
-    m_field = std::move(field);
-    m_stale = 0;
     for (Searcher& s : m_searchers) {
         s = {};
         s.seed = nextSeed();
     }
+}
+
+/// All searches begin anew in a field: from messages, or the best answer if it is left there.
+void Level::enter(std::unique_ptr<SearchField> field, bool fromBest) {
+    resetSearchers();
+    m_field = std::move(field);
+    m_stale = 0;
     if (!fromBest || m_best == kInfinite) return;
     const CoreChoices start = m_field->project(m_bestChoices);
     const CoreChoices whole = m_field->restore(start);
     const double cost = m_graph.costOf(whole);
     if (cost == kInfinite || !withinRoom(whole)) return;
-    for (Searcher& s : m_searchers) {
+    ++m_fields;
+    for (std::size_t i = 0; i < m_searchers.size(); ++i) {
+        if ((m_fields + i) % 2 != 0) continue; // half of them begin anew
+        Searcher& s = m_searchers[i];
         s.search = std::make_unique<WindowSearch>(m_field->graph(), s.seed);
         s.search->start(start);
         s.best = s.cost = cost;
         s.bestChoices = start;
     }
+}
+
+/// Searches decode new prices next, if these still move: one that began under poor prices stays
+/// near where they led it. One that has found nothing yet may go on a while.
+void Level::beginAnew() {
+    if (m_pace != Pace::Fast || m_focus < 1) return;
+    const bool found = std::ranges::any_of(
+        m_searchers, [](const Searcher& s) { return s.best < kInfinite || s.cycles > kPatience; });
+    if (found) resetSearchers();
 }
 
 /// Takes the part of the problem near the bound as the field, or all of it in turn.
@@ -101,7 +106,7 @@ void Level::refocus(double incumbent, Monitor& monitor) {
         m_focus *= kNearer;
     }
     m_focus = 1;
-    enter(std::make_unique<SearchField>(m_problem, m_bound), true);
+    enter(std::make_unique<SearchField>(m_problem, m_bound, monitor), true);
 }
 
 void Level::round(double incumbent, Monitor& monitor) {
@@ -114,7 +119,8 @@ void Level::round(double incumbent, Monitor& monitor) {
     const bool branching = m_pace == Pace::Flat && small();
     const bool bounding = m_pace != Pace::Flat || (!branching && m_round % 8 == 0);
     if (branching && !m_branching) {
-        m_branching.emplace(m_problem, m_bound.bound(), m_bound.bestPrices(), m_setup.seed);
+        m_branching.emplace(m_problem, m_bound.bound(), m_bound.bestPrices(), m_setup.seed,
+                            monitor);
     }
     if (m_stale > kRestart) refocus(incumbent, monitor);
     const bool searching = m_pace != Pace::Fast || m_round % 6 == 1;
@@ -129,15 +135,12 @@ void Level::round(double incumbent, Monitor& monitor) {
     }
     std::exception_ptr stopped;
     try {
-        if (m_setup.threads > 1) {
-            runAll(tasks);
-        } else {
-            for (const auto& task : tasks) task();
-        }
+        m_crew.run(tasks);
     } catch (const Cancelled&) {
         stopped = std::current_exception();
     }
-    for (Searcher& searcher : m_searchers) collect(searcher);
+    for (const Monitor& copy : monitors) monitor.absorb(copy);
+    for (Searcher& searcher : m_searchers) keep(std::exchange(searcher.found, {}));
     if (m_bound.exact()) offerFavoured();
     if (m_branching) {
         for (CoreChoices& found : m_branching->takeFound()) keep(std::move(found));
@@ -145,8 +148,10 @@ void Level::round(double incumbent, Monitor& monitor) {
     if (stopped) std::rethrow_exception(stopped);
     ++m_round;
     if (bounding) {
+        const double rise = bound() - boundBefore;
+        if (rise > kNewPrices * (std::min(incumbent, m_best) - bound())) beginAnew();
         m_field->follow(m_bound);
-        setPace(bound() - boundBefore, std::min(incumbent, m_best));
+        setPace(rise, std::min(incumbent, m_best), monitor);
     }
     if (searching) m_stale = m_best < bestBefore ? 0 : m_stale + 1;
     const bool better = m_best < bestBefore || bound() > boundBefore + 1e-6 * std::abs(bound());
@@ -154,7 +159,8 @@ void Level::round(double incumbent, Monitor& monitor) {
 }
 
 /// Searches begin anew when prices have come closer to where they will stay.
-void Level::setPace(double rise, double incumbent) {
+void Level::setPace(double rise, double incumbent, Monitor& monitor) {
+    if (m_round <= 4) return; // these rounds were short
     const double room = std::min(incumbent - bound(), 0.3 * std::abs(bound()));
     m_slow = rise > 0.01 * room ? 0 : m_slow + 1;
     m_flat = rise > 0.001 * room ? 0 : m_flat + 1;
@@ -163,12 +169,12 @@ void Level::setPace(double rise, double incumbent) {
     if (m_pace != Pace::Flat && m_flat >= 5) m_pace = Pace::Flat;
     if (m_pace == before) return;
     m_focus = 1;
-    enter(std::make_unique<SearchField>(m_problem, m_bound), false);
+    enter(std::make_unique<SearchField>(m_problem, m_bound, monitor), false);
 }
 
 void Level::improveBound(double incumbent, Monitor& monitor) {
     const auto passes =
-        static_cast<std::size_t>(std::clamp(kRoundWork / m_bound.work(), 1.0, 300.0));
+        static_cast<std::size_t>(std::clamp(effort() * kRoundWork / m_bound.work(), 1.0, 300.0));
     for (std::size_t i = 0; i < passes; ++i) {
         if (m_bound.pass(monitor) == kInfinite) return;
         ++m_passes;
@@ -183,10 +189,32 @@ void Level::search(Searcher& s, Monitor& monitor) {
     if (!s.search) {
         s.search = std::make_unique<WindowSearch>(m_field->graph(), s.seed);
         s.search->decode(m_field->priced(), m_field->messages(), monitor);
-        s.best = s.cost = kInfinite;
     }
     const auto size = m_field->graph().labels() + m_field->graph().messages();
-    s.search->cycle(m_field->prices(), std::min(kCycleWork, 200 * size), monitor);
+    const auto most = static_cast<std::size_t>(effort() * double(kCycleWork));
+    for (int i = 0; i < kCycles; ++i) {
+        ++s.cycles;
+        try {
+            s.search->cycle(m_field->prices(), std::min(most, 50 * size), monitor);
+        } catch (const Cancelled&) {
+            look(s);
+            throw;
+        }
+        look(s);
+    }
+}
+
+/// After a cycle or a part of one: notes what is better, goes back from what is much worse.
+void Level::look(Searcher& s) const {
+    CoreChoices whole = m_field->restore(s.search->choices());
+    s.cost = withinRoom(whole) ? m_graph.costOf(whole) : kInfinite;
+    if (s.cost < s.best) {
+        s.best = s.cost;
+        s.bestChoices = s.search->choices();
+        s.found = std::move(whole);
+    } else if (!s.bestChoices.empty() && s.cost > s.best + 0.01 * std::abs(s.best)) {
+        s.search->start(s.bestChoices);
+    }
 }
 
 void Level::branch(double incumbent, Monitor& monitor) {
@@ -208,20 +236,6 @@ void Level::keep(CoreChoices choices) {
     m_best = cost;
     m_bestChoices = choices;
     m_found.push_back(std::move(choices));
-}
-
-/// After a cycle or a part of one: keeps what is better.
-void Level::collect(Searcher& s) {
-    if (!s.search) return;
-    const CoreChoices whole = m_field->restore(s.search->choices());
-    s.cost = withinRoom(whole) ? m_graph.costOf(whole) : kInfinite;
-    if (s.cost < s.best) {
-        s.best = s.cost;
-        s.bestChoices = s.search->choices();
-        keep(whole);
-    } else if (s.cost > s.best + 0.01 * std::abs(s.best)) {
-        s.search->start(s.bestChoices);
-    }
 }
 
 std::size_t Level::windows() const {

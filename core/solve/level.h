@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/solve/core_branching.h"
+#include "core/solve/crew.h"
 #include "core/solve/search_field.h"
 #include "core/solve/window_search.h"
 
@@ -18,10 +19,13 @@ public:
         std::uint64_t seed = 1;
         bool integer = false; ///< all costs are
     };
-    Level(const CoreProblem& problem, const std::vector<double>& prices, Setup setup);
+    /// @param crew  of as many threads
+    /// @throws Cancelled
+    Level(const CoreProblem& problem, const std::vector<double>& prices, Setup setup, Crew& crew,
+          Monitor& monitor);
 
     /// An assignment to search from.
-    void offer(const CoreChoices& choices);
+    void offer(const CoreChoices& choices, Monitor& monitor);
 
     /// @param incumbent  cost of the best answer known
     /// @throws Cancelled; what was found by then stays
@@ -51,9 +55,11 @@ private:
     struct Searcher {
         std::uint64_t seed = 0;
         std::unique_ptr<WindowSearch> search; ///< in the field; none before its first run
-        double cost = 0;         ///< of the state; infinite if it is not within the limit
-        double best = 0;         ///< of this run
-        CoreChoices bestChoices; ///< in the field
+        double cost = std::numeric_limits<double>::infinity(); ///< of the state, within the limit
+        double best = cost;                                    ///< of this run
+        CoreChoices bestChoices;                               ///< in the field
+        CoreChoices found; ///< better ones of the problem since they were last kept
+        int cycles = 0;    ///< in this run
     };
     static constexpr int kIdle = 60;
     static constexpr std::size_t kSmall = 200'000; ///< entries, to branch
@@ -64,22 +70,26 @@ private:
     std::uint64_t nextSeed() { return m_setup.seed * 1'000'003 + ++m_runs; }
     bool small() const { return m_graph.entries() + m_graph.labels() < kSmall; }
     void refocus(double incumbent, Monitor& monitor);
+    double effort() const;
+    void resetSearchers();
+    void beginAnew();
     void enter(std::unique_ptr<SearchField> field, bool fromBest);
     void search(Searcher& searcher, Monitor& monitor);
     bool withinRoom(const CoreChoices& choices) const;
-    void collect(Searcher& searcher);
+    void look(Searcher& searcher) const;
     void offerFavoured();
     void keep(CoreChoices choices);
-    void setPace(double rise, double incumbent);
+    void setPace(double rise, double incumbent, Monitor& monitor);
 
     const CoreProblem& m_problem;
     Setup m_setup;
+    Crew& m_crew;
     CoreGraph m_graph;
     PriceBound m_bound;
     std::unique_ptr<SearchField> m_field;
     double m_focus = 1; ///< share of the gap that a choice's excess may have in the field
     int m_stale = 0;    ///< rounds of search without a better answer
-    std::uint64_t m_runs = 0;
+    std::uint64_t m_runs = 0, m_fields = 0;
     std::optional<CoreBranching> m_branching;
     std::vector<Searcher> m_searchers;
     std::vector<CoreChoices> m_found;

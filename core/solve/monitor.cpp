@@ -19,6 +19,7 @@ bool Monitor::over() const {
 
 void Monitor::tick(std::size_t work) {
     if (m_options.stop.stop_requested()) throw Cancelled();
+    m_largestStep = std::max(m_largestStep, work);
     m_work += work;
     if (m_work < (std::size_t{1} << 20)) return;
     m_work = 0;

@@ -61,7 +61,7 @@ void PriceBound::reducedPair(const CoreGraph::Link& link, const std::vector<doub
 
 CoreProblem PriceBound::tighten(const CoreProblem& problem, double cutoff, std::size_t& struck,
                                 Monitor& monitor) {
-    CoreProblem out = problem;
+    CoreProblem out = copyOf(problem, monitor);
     const auto forbid = [&](double& cost) {
         struck += cost < kInfinite;
         cost = kInfinite;
@@ -96,6 +96,7 @@ CoreProblem PriceBound::tighten(const CoreProblem& problem, double cutoff, std::
         }
         for (const auto& link : m_graph.links(v)) {
             if (!earlier(v, link)) continue;
+            monitor.tick(4 * std::size_t{m_graph.choices(v)} * m_graph.choices(link.to));
             reducedPair(link, share[v], table);
             const std::size_t others = m_graph.choices(link.to);
             for (std::size_t c = 0; c < excess[v].size(); ++c) {
@@ -111,6 +112,7 @@ CoreProblem PriceBound::tighten(const CoreProblem& problem, double cutoff, std::
     for (Var v = 0; v < count; ++v) {
         for (const auto& link : m_graph.links(v)) {
             if (!earlier(v, link)) continue;
+            monitor.tick(4 * std::size_t{m_graph.choices(v)} * m_graph.choices(link.to));
             reducedPair(link, share[v], table);
             auto& pair = out.pairs[link.pair];
             const std::size_t others = m_graph.choices(link.to);

@@ -190,12 +190,12 @@ bool Reduction::Worker::eliminateTwo(Var id) {
     const std::size_t rows = m_nodes[u].size(), cols = m_nodes[v].size(), size = node.size();
     if (double(rows) * double(cols) * double(size) > kMostWork) return false;
     if (rows * cols > 2 * size * (rows + cols) + kSmallTable) return false;
-    m_monitor.tick(rows * cols * size);
     const View toU = view(node.pairs[0], id), toV = view(node.pairs[1], id);
     std::vector<double> table(rows * cols, kInfinite);
     Rule rule{.a = u, .b = v, .idsA = m_nodes[u].ids, .idsB = m_nodes[v].ids};
     rule.choice.assign(rows * cols, node.ids[0]);
     for (std::size_t a = 0; a < rows; ++a) {
+        m_monitor.tick(cols * size);
         for (std::size_t c = 0; c < size; ++c) {
             const double base = toU.at(c, a) + node.cost[c];
             if (base == kInfinite) continue;
@@ -277,9 +277,9 @@ void Reduction::Worker::dropDominated(Var id) {
         others += double(m_nodes[otherEnd(pair, id)].size());
     }
     if (others * double(size) * double(size) > kMostComparisons) return;
-    m_monitor.tick(static_cast<std::size_t>(others * double(size * size)) / 4);
     std::vector<char> out(size, 0);
     for (std::size_t worse = 0; worse < size; ++worse) {
+        m_monitor.tick(static_cast<std::size_t>(others * double(size)) / 4);
         for (std::size_t better = 0; better < size && !out[worse]; ++better) {
             out[worse] = better != worse && !out[better] && beats(id, better, worse);
         }

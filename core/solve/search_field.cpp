@@ -22,12 +22,13 @@ double forbiddenCost(const CoreProblem& problem) {
 
 } // namespace
 
-SearchField::SearchField(std::optional<Reduction> reduction, const CoreProblem& problem)
-    : m_reduction(std::move(reduction)), m_graph(problem, forbiddenCost(problem)) {
+SearchField::SearchField(std::optional<Reduction> reduction, const CoreProblem& problem,
+                         Monitor& monitor)
+    : m_reduction(std::move(reduction)), m_graph(problem, monitor, forbiddenCost(problem)) {
 }
 
-SearchField::SearchField(const CoreProblem& problem, const PriceBound& bound)
-    : SearchField(std::nullopt, problem) {
+SearchField::SearchField(const CoreProblem& problem, const PriceBound& bound, Monitor& monitor)
+    : SearchField(std::nullopt, problem, monitor) {
     follow(bound);
 }
 
@@ -36,10 +37,10 @@ SearchField::focused(CoreProblem less, const std::vector<double>& prices, Monito
     constexpr int kPasses = 20; // for messages
     Reduction reduction(std::move(less), monitor);
     if (reduction.conflict()) return nullptr;
-    const CoreProblem core = reduction.core();
-    std::unique_ptr<SearchField> out(new SearchField(std::move(reduction), core));
+    const CoreProblem core = copyOf(reduction.core(), monitor);
+    std::unique_ptr<SearchField> out(new SearchField(std::move(reduction), core, monitor));
     out->m_prices = out->m_reduction->project(prices);
-    const CoreGraph graph(core);
+    const CoreGraph graph(core, monitor);
     PriceBound bound(graph);
     bound.setPrices(out->m_prices);
     for (int i = 0; i < kPasses; ++i) bound.pass(monitor);

@@ -15,7 +15,7 @@ namespace shardlens::solve {
 class SearchField {
 public:
     /// The whole problem. Prices and messages as of bound; see follow().
-    SearchField(const CoreProblem& problem, const PriceBound& bound);
+    SearchField(const CoreProblem& problem, const PriceBound& bound, Monitor& monitor);
     /// What is left of it.
     /// @return nothing if nothing feasible is left
     static std::unique_ptr<SearchField> focused(CoreProblem less, const std::vector<double>& prices,
@@ -33,7 +33,7 @@ public:
     CoreChoices project(const CoreChoices& choices) const;
 
 private:
-    SearchField(std::optional<Reduction> reduction, const CoreProblem& problem);
+    SearchField(std::optional<Reduction> reduction, const CoreProblem& problem, Monitor& monitor);
 
     std::optional<Reduction> m_reduction;
     CoreGraph m_graph;

@@ -10,6 +10,7 @@
 #include <QElapsedTimer>
 #include <QTest>
 
+#include <array>
 #include <thread>
 
 using namespace shardlens::solve;
@@ -21,7 +22,9 @@ constexpr unsigned kProblems = 12'000;
 
 /// The core of a reduction as an interval problem cannot be written, so this tries it by itself.
 double coreOptimum(const CoreProblem& core, CoreChoices* best = nullptr) {
-    const CoreGraph graph(core);
+    const Options options;
+    Monitor monitor(options);
+    const CoreGraph graph(core, monitor);
     CoreChoices value(core.nodes.size(), 0);
     double out = kInfinite;
     for (bool more = true; more;) {
@@ -58,6 +61,8 @@ private slots:
     void infeasiblePairsAreFound();
     void startIsUsed();
     void stopsAtOnce();
+    void looksForAStopOften();
+    void stoppedAnywhereTheAnswerHolds();
     void badProblemsAreRefused();
 };
 
@@ -103,7 +108,7 @@ void TestIntervalSolver::reductionsKeepTheOptimum() {
         const IntervalProblem p = IntervalMaker(seed).make(shapeOf(seed));
         const double best = optimum(p);
         Monitor monitor(options);
-        const Reduction reduction(makeCore(p).problem, monitor);
+        const Reduction reduction(makeCore(p, monitor).problem, monitor);
         if (reduction.conflict()) {
             QCOMPARE(best, kInfinite);
             continue;
@@ -124,10 +129,10 @@ void TestIntervalSolver::boundsStayBelow() {
     for (unsigned seed = 0; seed < kProblems; seed += 12) {
         const IntervalProblem p = IntervalMaker(seed).make(shapeOf(seed));
         Monitor monitor(options);
-        const Reduction reduction(makeCore(p).problem, monitor);
+        const Reduction reduction(makeCore(p, monitor).problem, monitor);
         if (reduction.conflict() || reduction.core().nodes.empty()) continue;
         const double best = optimum(p);
-        const CoreGraph graph(reduction.core());
+        const CoreGraph graph(reduction.core(), monitor);
         for (const bool exact : {false, true}) {
             PriceBound bound(graph);
             if (exact) bound.makeExact(reduction.core(), 1e9, monitor);
@@ -146,11 +151,11 @@ void TestIntervalSolver::tighteningKeepsBetterAnswers() {
     for (unsigned seed = 0; seed < kProblems; seed += 8) {
         const IntervalProblem p = IntervalMaker(seed).make(shapeOf(seed));
         Monitor monitor(options);
-        const Reduction reduction(makeCore(p).problem, monitor);
+        const Reduction reduction(makeCore(p, monitor).problem, monitor);
         if (reduction.conflict() || reduction.core().nodes.empty()) continue;
         const double best = optimum(p);
         if (best == kInfinite) continue;
-        const CoreGraph graph(reduction.core());
+        const CoreGraph graph(reduction.core(), monitor);
         for (const bool exact : {false, true}) {
             PriceBound bound(graph);
             if (exact) bound.makeExact(reduction.core(), 1e9, monitor);
@@ -285,6 +290,60 @@ void TestIntervalSolver::stopsAtOnce() {
         // A guard against not stopping, not a measurement: machines that run tests are slow.
         QVERIFY(since.elapsed() < 5000);
     }
+}
+
+/// Work between two looks at the stop token, as the loops count it, on problems with large
+/// matrices, many nodes, and much branching: 10 million elementary steps are some 10 ms.
+void TestIntervalSolver::looksForAStopOften() {
+    const std::array shapes = {
+        IntervalShape{.nodes = 40, .mostChoices = 300, .mostCost = 1000, .tightness = 0.2},
+        IntervalShape{.net = Net::Tree, .nodes = 60, .mostChoices = 400, .tightness = 0.1},
+        IntervalShape{.nodes = 3000, .mostChoices = 12, .mostCost = 1000, .tightness = 0.05},
+        IntervalShape{.nodes = 24, .mostChoices = 8, .mostCost = 1000, .tightness = 0.3}};
+    for (const IntervalShape& shape : shapes) {
+        const IntervalProblem p = IntervalMaker(7).make(shape);
+        std::stop_source stop;
+        IntervalOptions options;
+        options.stop = stop.get_token();
+        int reports = 0;
+        options.progress = [&](const Progress&) {
+            if (++reports == 4) stop.request_stop();
+        };
+        const IntervalSolution solution = solve(p, options);
+        QVERIFY(solution.statistics.largestStep > 0);
+        QVERIFY2(solution.statistics.largestStep < 10'000'000,
+                 qPrintable(QString::number(solution.statistics.largestStep)));
+    }
+}
+
+/// Stopped after a random while: what is returned is within the limit, priced right, and on the
+/// right sides of the optimum.
+void TestIntervalSolver::stoppedAnywhereTheAnswerHolds() {
+    const IntervalShape shape{.nodes = 20, .mostChoices = 6, .mostCost = 1000, .tightness = 0.25};
+    const IntervalProblem p = IntervalMaker(5).make(shape);
+    const IntervalSolution whole = solve(p);
+    QCOMPARE(int(whole.status), int(Status::Optimal));
+    QVERIFY(whole.statistics.branches > 0);
+    int stopped = 0;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        std::stop_source stop;
+        IntervalOptions options;
+        options.stop = stop.get_token();
+        options.threads = 1 + seed % 2;
+        const auto least = std::chrono::duration<double>(whole.statistics.seconds);
+        std::jthread stopper([&] {
+            std::this_thread::sleep_for(least * std::fmod(0.37 * seed, 1.0));
+            stop.request_stop();
+        });
+        const IntervalSolution part = solve(p, options);
+        stopper.join();
+        QVERIFY(part.bound <= whole.cost && part.cost >= whole.cost);
+        stopped += part.status != Status::Optimal;
+        if (part.choices.empty()) continue;
+        const IntervalEvaluation value = evaluate(p, part.choices);
+        QVERIFY(value.cost == part.cost && value.peak <= p.limit);
+    }
+    QVERIFY(stopped > 0);
 }
 
 void TestIntervalSolver::badProblemsAreRefused() {
