@@ -7,8 +7,6 @@
 #include <QFile>
 #include <QFloat16> // a conversion from JSON wants the type whole
 #include <QTemporaryDir>
-#include <QFloat16> // a conversion from JSON wants the type whole
-#include <QTemporaryDir>
 #include <QTest>
 
 using namespace shardlens::test;
