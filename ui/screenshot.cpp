@@ -25,12 +25,13 @@ void wait(MainWindow& window, const std::string& file) {
                     window.lastError().isEmpty() ? file : std::string());
 }
 
-/// The run that holds most ops, -1 if there is none.
+/// The run that holds most ops, -1 if nothing repeats.
 int largestRun(const Folding& folding) {
-    const auto most = std::max_element(
-        folding.runs.begin(), folding.runs.end(),
-        [](const FoldRun& a, const FoldRun& b) { return a.period * a.count < b.period * b.count; });
-    return most == folding.runs.end() ? -1 : static_cast<int>(most - folding.runs.begin());
+    const auto size = [](const FoldRun& run) { return run.count > 1 ? run.period * run.count : 0; };
+    const auto most = std::ranges::max_element(folding.runs, {}, size);
+    return most == folding.runs.end() || size(*most) == 0
+               ? -1
+               : static_cast<int>(most - folding.runs.begin());
 }
 
 /// The op with the most compute and communication; inside a run, of its second repeat.
@@ -56,22 +57,25 @@ OpId telling(const Document& document, int run) {
 
 } // namespace
 
-void renderScreenshot(const QString& file, const QString& out, QSize size, bool dark) {
+void renderScreenshot(const QString& file, const QString& out, const ScreenshotOptions& wish) {
     const QTemporaryDir scratch;
-    applyTheme(dark ? ThemeMode::Dark : ThemeMode::Light);
+    applyTheme(wish.dark ? ThemeMode::Dark : ThemeMode::Light);
     MainWindowOptions options;
     options.keepSettings = false;
     options.document.temporaryFolder = scratch.path().toStdString();
     MainWindow window({}, options);
     window.setAttribute(Qt::WA_DontShowOnScreen);
-    window.resize(size);
+    window.resize(wish.size);
     window.show();
     window.openFile(file);
     wait(window, file.toStdString());
-    if (window.document().viewState(QStringLiteral("graph")).isEmpty() ||
-        window.document().isTemporary()) {
+    if (wish.folded) {
+        window.graphView().fitAll();
+        wait(window, file.toStdString());
+    } else if (window.document().viewState(QStringLiteral("graph")).isEmpty() ||
+               window.document().isTemporary()) {
         const int run = largestRun(*window.document().folding());
-        window.graph().openRun(run);
+        if (run >= 0) window.graph().openRun(run);
         wait(window, file.toStdString());
         window.graphView().fitAll();
         const OpId op = telling(window.document(), run);

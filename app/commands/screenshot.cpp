@@ -12,16 +12,15 @@ namespace shardlens::app {
 
 namespace {
 
-struct ScreenshotOptions {
+struct Wish {
     std::string file, out;
-    Size size{1600, 1000};
-    bool dark = false;
+    ScreenshotOptions picture;
 };
 
-int screenshot(const ScreenshotOptions& options, Arguments arguments) {
+int screenshot(const Wish& wish, Arguments arguments) {
     const auto application = makeOffscreenApplication(arguments.count, arguments.values);
-    renderScreenshot(QString::fromStdString(options.file), QString::fromStdString(options.out),
-                     {options.size.width, options.size.height}, options.dark);
+    renderScreenshot(QString::fromStdString(wish.file), QString::fromStdString(wish.out),
+                     wish.picture);
     return 0;
 }
 
@@ -29,18 +28,23 @@ int screenshot(const ScreenshotOptions& options, Arguments arguments) {
 
 void addScreenshot(CLI::App& app, Arguments arguments, Action& action) {
     auto* command = app.add_subcommand("screenshot", "Draw the window into a PNG file");
-    const auto options = std::make_shared<ScreenshotOptions>();
-    command->add_option("FILE", options->file, "Session or model")->required();
-    command->add_option("OUT", options->out, "PNG file to write")->required();
+    const auto wish = std::make_shared<Wish>();
+    command->add_option("FILE", wish->file, "Session or model")->required();
+    command->add_option("OUT", wish->out, "PNG file to write")->required();
     command
         ->add_option_function<std::string>(
-            "--size", [options](const std::string& text) { options->size = parseSize(text); },
+            "--size",
+            [wish](const std::string& text) {
+                const Size size = parseSize(text);
+                wish->picture.size = {size.width, size.height};
+            },
             "Width and height in pixels")
         ->type_name("WxH")
         ->default_str("1600x1000");
-    command->add_flag("--dark", options->dark, "Use the dark palette");
-    command->callback([options, arguments, &action] {
-        action = [options, arguments] { return screenshot(*options, arguments); };
+    command->add_flag("--dark", wish->picture.dark, "Use the dark palette");
+    command->add_flag("--folded", wish->picture.folded, "Show the whole page, no block opened");
+    command->callback([wish, arguments, &action] {
+        action = [wish, arguments] { return screenshot(*wish, arguments); };
     });
 }
 

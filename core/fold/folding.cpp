@@ -124,34 +124,6 @@ std::uint64_t blockHash(const Graph& graph, const Folding& folding, const FoldRu
     return hash;
 }
 
-void addClasses(const Graph& graph, Folding& folding) {
-    folding.classOf.assign(graph.ops().size(), 0);
-    folding.instanceOf.assign(graph.ops().size(), 0);
-    std::size_t nextRun = 0;
-    for (std::size_t p = 0; p < folding.order.size();) {
-        const bool inRun = nextRun < folding.runs.size() && folding.runs[nextRun].first == p;
-        if (!inRun) {
-            folding.classOf[folding.order[p]] = static_cast<ClassId>(folding.classes.size());
-            folding.classes.push_back({folding.order[p], -1, 0, 1});
-            ++p;
-            continue;
-        }
-        const FoldRun& run = folding.runs[nextRun];
-        for (std::size_t local = 0; local < run.period; ++local) {
-            const auto id = static_cast<ClassId>(folding.classes.size());
-            folding.classes.push_back(
-                {folding.order[p + local], static_cast<int>(nextRun), local, run.count});
-            for (std::size_t i = 0; i < run.count; ++i) {
-                const OpId member = folding.order[run.position(i, local)];
-                folding.classOf[member] = id;
-                folding.instanceOf[member] = static_cast<std::uint32_t>(i);
-            }
-        }
-        p = run.end();
-        ++nextRun;
-    }
-}
-
 Folding build(const Sequence& s, const std::vector<Stretch>& runs) {
     const Graph& graph = *s.graph;
     const Placement placement(s, runs);
@@ -182,7 +154,7 @@ Folding build(const Sequence& s, const std::vector<Stretch>& runs) {
     folding.position.resize(graph.ops().size());
     for (std::size_t p = 0; p < folding.order.size(); ++p) folding.position[folding.order[p]] = p;
     for (FoldRun& run : folding.runs) run.hash = blockHash(graph, folding, run);
-    addClasses(graph, folding);
+    assignClasses(folding);
     return folding;
 }
 
@@ -198,6 +170,35 @@ Folding foldInOrder(const Graph& graph, const std::vector<OpId>& order, std::sto
 }
 
 } // namespace
+
+void assignClasses(Folding& folding) {
+    folding.classes.clear();
+    folding.classOf.assign(folding.order.size(), 0);
+    folding.instanceOf.assign(folding.order.size(), 0);
+    std::size_t nextRun = 0;
+    for (std::size_t p = 0; p < folding.order.size();) {
+        const bool inRun = nextRun < folding.runs.size() && folding.runs[nextRun].first == p;
+        if (!inRun) {
+            folding.classOf[folding.order[p]] = static_cast<ClassId>(folding.classes.size());
+            folding.classes.push_back({folding.order[p], -1, 0, 1});
+            ++p;
+            continue;
+        }
+        const FoldRun& run = folding.runs[nextRun];
+        for (std::size_t local = 0; local < run.period; ++local) {
+            const auto id = static_cast<ClassId>(folding.classes.size());
+            folding.classes.push_back(
+                {folding.order[p + local], static_cast<int>(nextRun), local, run.count});
+            for (std::size_t i = 0; i < run.count; ++i) {
+                const OpId member = folding.order[run.position(i, local)];
+                folding.classOf[member] = id;
+                folding.instanceOf[member] = static_cast<std::uint32_t>(i);
+            }
+        }
+        p = run.end();
+        ++nextRun;
+    }
+}
 
 OpId Folding::member(ClassId id, std::size_t instance) const {
     const OpClass& c = classes.at(id);

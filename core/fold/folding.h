@@ -13,7 +13,8 @@
 
 namespace shardlens {
 
-/// A run of equal blocks: positions first .. first + period*count - 1 of Folding::order.
+/// A run of equal blocks: positions first .. first + period*count - 1 of Folding::order. With a
+/// count of 1 it repeats nothing: a section of the page (sections.h).
 struct FoldRun {
     std::size_t first = 0;
     std::size_t period = 0;
@@ -53,6 +54,9 @@ struct Folding {
 /// Finds the runs. Deterministic; independent of names. O(ops * small constant).
 /// @throws Cancelled
 Folding fold(const Graph& graph, std::stop_token stop = {});
+
+/// Classes, `classOf` and `instanceOf` anew, from the order and the runs.
+void assignClasses(Folding& folding);
 
 /// A folding without runs: every op its own class (for tests and for "unfolded").
 Folding trivialFolding(const Graph& graph);

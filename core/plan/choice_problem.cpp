@@ -41,6 +41,7 @@ void ProblemBuilder::cutRuns(OpId isolate) {
     std::set<std::size_t> lastAlone;
     for (std::size_t r = 0; r < folding.runs.size(); ++r) {
         const FoldRun& run = folding.runs[r];
+        if (run.count == 1) continue;
         for (std::size_t local = 0; local < run.period; ++local)
             for (const TensorId in :
                  graph.op(folding.order[run.position(run.count - 1, local)]).inputs) {

@@ -2,6 +2,7 @@
 // See model_bundle.h.
 #include "core/plan/model_bundle.h"
 
+#include "core/fold/sections.h"
 #include "core/model/canonical.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,8 @@ ModelBundle bundleOf(Graph source, std::stop_token stop) {
     ModelBundle bundle;
     bundle.source = std::make_shared<const Graph>(std::move(source));
     bundle.graph = std::make_shared<const Graph>(canonicalise(*bundle.source));
-    bundle.folding = std::make_shared<const Folding>(fold(*bundle.graph, std::move(stop)));
+    bundle.folding = std::make_shared<const Folding>(
+        withSections(*bundle.graph, fold(*bundle.graph, std::move(stop))));
     return bundle;
 }
 

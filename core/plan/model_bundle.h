@@ -15,7 +15,7 @@ namespace shardlens {
 struct ModelBundle {
     std::shared_ptr<const Graph> source;    ///< as the file has it
     std::shared_ptr<const Graph> graph;     ///< canonical; what is folded and planned
-    std::shared_ptr<const Folding> folding; ///< of `graph`
+    std::shared_ptr<const Folding> folding; ///< of `graph`, with sections
 };
 
 /// How a request's workload sizes the model: batch, sequence, bindings, training or not.

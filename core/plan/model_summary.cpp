@@ -21,20 +21,24 @@ double forwardFlopsOf(const Graph& graph, OpId id) {
 }
 
 void summariseClasses(const Graph& graph, const Folding& folding, ModelSummary& summary) {
+    std::vector<int> numberOf; // of each run among those that repeat, -1: a section
+    for (const FoldRun& run : folding.runs) {
+        numberOf.push_back(run.count > 1 ? static_cast<int>(summary.runs.size()) : -1);
+        if (run.count > 1)
+            summary.runs.push_back(
+                {run.count, run.period, graph.op(folding.order.at(run.first)).name});
+    }
     for (const OpClass& opClass : folding.classes) {
         const Op& op = graph.op(opClass.representative);
         ModelSummary::Class entry;
         entry.name = op.name;
         entry.kind = nameOf(op.kind);
         entry.multiplicity = opClass.multiplicity;
-        entry.run = opClass.run;
+        if (opClass.run >= 0) entry.run = numberOf[static_cast<std::size_t>(opClass.run)];
         if (!op.outputs.empty()) entry.result = graph.tensor(op.outputs.front()).spec;
         entry.forwardFlops = forwardFlopsOf(graph, opClass.representative);
         summary.forwardFlops += entry.forwardFlops * static_cast<double>(entry.multiplicity);
         summary.classes.push_back(std::move(entry));
-    }
-    for (const FoldRun& run : folding.runs) {
-        summary.runs.push_back({run.count, run.period, graph.op(folding.order.at(run.first)).name});
     }
 }
 

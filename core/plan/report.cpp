@@ -176,7 +176,7 @@ std::string choicesText(const Plan& plan) {
             while (end < c.multiplicity &&
                    plan.decisions.op[folding.member(id, end)] == plan.decisions.op[op])
                 ++end;
-            const std::string layers = c.run < 0 ? ""
+            const std::string layers = c.multiplicity == 1 ? ""
                                        : end - i == c.multiplicity
                                            ? fmt::format("x{}", end - i)
                                            : fmt::format("{}..{}", i, end - 1);

@@ -21,6 +21,7 @@ using namespace shardlens;
 namespace {
 
 constexpr int kWait = 120'000;
+constexpr std::size_t kMostBoxes = 200;
 /// The most that one event may take, seconds. Sanitizers slow the program down about threefold.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr double kMostPerEvent = 0.250;
@@ -104,6 +105,14 @@ private slots:
                                   .arg(application().where);
         qInfo().noquote() << worst;
         QVERIFY2(application().longest < kMostPerEvent, qPrintable(worst));
+        if (!main.document().isOpen()) return; // refused
+        // A page, not a wall: as many boxes as fit side by side and below each other at a size at
+        // which they can be told apart.
+        const GraphScene& scene = *main.graphView().overlay()->scene;
+        QVERIFY2(scene.items.size() <= kMostBoxes,
+                 qPrintable(QStringLiteral("%1 boxes").arg(scene.items.size())));
+        QVERIFY2(scene.edges.size() <= 3 * kMostBoxes,
+                 qPrintable(QStringLiteral("%1 edges").arg(scene.edges.size())));
     }
 };
 

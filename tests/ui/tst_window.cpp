@@ -559,11 +559,11 @@ private slots:
 
     void makesAPicture() {
         const QString out = file(QStringLiteral("picture.png"));
-        renderScreenshot(file(QStringLiteral("model.json")), out, QSize(1200, 800), true);
+        renderScreenshot(file(QStringLiteral("model.json")), out, {QSize(1200, 800), true});
         const QImage image(out);
         QCOMPARE(image.size(), QSize(1200, 800));
-        QVERIFY_THROWS_EXCEPTION(Error, renderScreenshot(file(QStringLiteral("none.json")), out,
-                                                         QSize(600, 400), false));
+        QVERIFY_THROWS_EXCEPTION(
+            Error, renderScreenshot(file(QStringLiteral("none.json")), out, {QSize(600, 400)}));
     }
 };
 

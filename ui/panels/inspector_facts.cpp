@@ -186,17 +186,18 @@ QString InspectorPanel::runFacts(int run) const {
     const Graph& graph = *m_document.graph();
     const Folding& folding = *m_document.folding();
     const FoldRun& fold = folding.runs[static_cast<std::size_t>(run)];
+    const bool repeats = fold.count > 1; // else a section
     QString html = QStringLiteral("<table cellspacing=\"2\">");
-    html +=
-        row(tr("Block"), nameOfRun(graph, folding, static_cast<std::size_t>(run)).toHtmlEscaped());
-    html += row(tr("Repeats"), QString::number(fold.count));
+    html += row(repeats ? tr("Block") : tr("Section"),
+                nameOfRun(graph, folding, static_cast<std::size_t>(run)).toHtmlEscaped());
+    if (repeats) html += row(tr("Repeats"), QString::number(fold.count));
     std::map<QString, int> kinds;
     for (std::size_t local = 0; local < fold.period; ++local)
         ++kinds[text(nameOf(graph.op(folding.order[fold.position(0, local)]).kind))];
     QStringList parts;
     for (const auto& [kind, count] : kinds)
         parts << (count > 1 ? tr("%1 ×%2").arg(kind).arg(count) : kind);
-    html += row(tr("One block"), parts.join(QStringLiteral(", ")));
+    html += row(repeats ? tr("One block") : tr("Ops"), parts.join(QStringLiteral(", ")));
     const auto& plan = m_document.plan();
     if (plan && plan->context->graph == m_document.graph()) {
         double compute = 0, communication = 0, memory = 0;
@@ -207,16 +208,18 @@ QString InspectorPanel::runFacts(int run) const {
             memory += figures.memory.total();
         }
         const std::string unit = m_document.costUnit();
-        html +=
-            row(tr("All blocks"), tr("compute %1, communication %2, memory %3 a device")
-                                      .arg(formatCost(compute, unit),
-                                           formatCost(communication, unit), formatBytes(memory)));
+        html += row(repeats ? tr("All blocks") : tr("Together"),
+                    tr("compute %1, communication %2, memory %3 a device")
+                        .arg(formatCost(compute, unit), formatCost(communication, unit),
+                             formatBytes(memory)));
         QStringList ranges;
         for (const RepeatRange& range : rangesOf(*plan, static_cast<std::size_t>(run)))
             ranges << (range.first == range.last
                            ? QString::number(range.first)
                            : QStringLiteral("%1–%2").arg(range.first).arg(range.last));
-        html += row(tr("Choices"), ranges.size() == 1
+        if (repeats)
+            html +=
+                row(tr("Choices"), ranges.size() == 1
                                        ? tr("the same in all blocks")
                                        : tr("differ: %1").arg(ranges.join(QStringLiteral(" | "))));
     }

@@ -134,7 +134,8 @@ void InspectorPanel::refresh() {
         m_title->setText(text(m_document.graph()->op(op).name));
         m_facts->setHtml(opFacts(op));
     } else if (run >= 0) {
-        m_title->setText(tr("Repeated block"));
+        const bool repeats = m_document.folding()->runs[static_cast<std::size_t>(run)].count > 1;
+        m_title->setText(repeats ? tr("Repeated block") : tr("Section"));
         m_facts->setHtml(runFacts(run));
     } else {
         m_title->setText(tr("Nothing selected"));

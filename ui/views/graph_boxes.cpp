@@ -277,6 +277,7 @@ void GraphPainter::drawBlock(QPainter& painter, int id, const QColor& fill) cons
                 .arg(formatCost(mark.heat.time, m_overlay.unit),
                      formatCost(mark.heat.communication, m_overlay.unit),
                      formatBytes(mark.heat.memory)));
+    if (m_scene.folding->runs[static_cast<std::size_t>(item.run)].count == 1) return;
     const QString ranges = rangesText(mark.ranges);
     line(2, ranges.isEmpty() ? QObject::tr("all blocks alike")
                              : QObject::tr("blocks %1 differ").arg(ranges));

@@ -6,6 +6,8 @@
 #include "core/model/catalogue.h"
 #include "ui/format.h"
 
+#include <QCoreApplication>
+
 #include <algorithm>
 
 namespace shardlens {
@@ -28,6 +30,7 @@ private:
     void markOp(const SceneItem& item, ItemMark& mark) const;
     void markBlock(const SceneItem& item, ItemMark& mark) const;
     void markEdge(const SceneEdge& edge, EdgeMark& mark) const;
+    void markRead(const SceneEdge& edge, TensorId tensor, OpId consumer, EdgeMark& mark) const;
     TensorMark resultMark(OpId op, std::uint32_t port) const;
     TensorMark operandMark(OpId op, std::uint32_t port) const;
     bool inside(OpId op, int item) const;
@@ -153,16 +156,27 @@ bool OverlayBuilder::inside(OpId op, int item) const {
 void OverlayBuilder::markEdge(const SceneEdge& edge, EdgeMark& mark) const {
     const std::size_t repeat = repeatOf(edge.run);
     const TensorId tensor = m_scene.tensorInRepeat(edge, repeat);
+    if (!edge.bundle.empty()) {
+        for (const SceneRead& read : edge.bundle) markRead(edge, read.tensor, read.consumer, mark);
+        return;
+    }
     const Tensor& source = m_graph.tensor(tensor);
     const OpId consumer = m_scene.inRepeat(edge.consumer, edge.run, repeat);
     mark.consumed = consumer == kNoOp ? resultMark(source.producer, source.producerPort)
                                       : operandMark(consumer, edge.port);
+    markRead(edge, tensor, consumer, mark);
+}
+
+/// The collectives of a tensor on its way along an edge, in the repeat that is looked at.
+void OverlayBuilder::markRead(const SceneEdge& edge, TensorId tensor, OpId consumer,
+                              EdgeMark& mark) const {
     const auto found = m_byTensor.find(tensor);
     if (found == m_byTensor.end()) return;
+    const TensorId sample = edge.bundle.empty() ? edge.tensor : tensor;
     // What turns the tensor into its hand-over form happens once: on the first edge out.
     const auto& siblings = m_scene.items[static_cast<std::size_t>(edge.from)].edgesOut;
     const auto first = std::find_if(siblings.begin(), siblings.end(), [&](int id) {
-        return m_scene.edges[static_cast<std::size_t>(id)].tensor == edge.tensor;
+        return m_scene.edges[static_cast<std::size_t>(id)].carries(sample);
     });
     const bool carriesHandover = &m_scene.edges[static_cast<std::size_t>(*first)] == &edge;
     for (const PlannedCollective* collective : found->second) {
@@ -216,6 +230,10 @@ TensorMark markOf(const Shape& shape, const SideLayout& side, const Mesh& mesh) 
                 static_cast<std::uint8_t>(a));
     }
     return mark;
+}
+
+QString bundleText(const SceneEdge& edge) {
+    return QCoreApplication::translate("GraphOverlay", "%1 tensors").arg(edge.bundle.size());
 }
 
 TensorMark unshardedMark(const Shape& shape) {

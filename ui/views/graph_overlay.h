@@ -82,6 +82,9 @@ struct GraphOverlay {
 TensorMark markOf(const Shape& shape, const SideLayout& side, const Mesh& mesh);
 TensorMark unshardedMark(const Shape& shape);
 
+/// "12 tensors": what a bundle of edges says in place of a shape.
+QString bundleText(const SceneEdge& edge);
+
 /// Consecutive repeats of a run whose ops and hand-overs chose alike.
 std::vector<RepeatRange> rangesOf(const Plan& plan, std::size_t run);
 

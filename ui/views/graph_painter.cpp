@@ -135,15 +135,16 @@ void GraphPainter::drawFrame(QPainter& painter, int id, double zoom) const {
         painter.restore();
     };
     triangle(controls.fold, 90);
-    triangle(controls.previous, 180);
-    triangle(controls.next, 0);
     painter.setFont(m_metrics.small);
     painter.setPen(m_palette.text);
     const auto run = static_cast<std::size_t>(item.run);
-    painter.drawText(controls.repeat, Qt::AlignCenter,
-                     QStringLiteral("%1 / 0–%2")
-                         .arg(m_overlay.repeats[run])
-                         .arg(m_scene.folding->runs[run].count - 1));
+    const std::size_t count = m_scene.folding->runs[run].count;
+    if (count > 1) {
+        triangle(controls.previous, 180);
+        triangle(controls.next, 0);
+        painter.drawText(controls.repeat, Qt::AlignCenter,
+                         QStringLiteral("%1 / 0–%2").arg(m_overlay.repeats[run]).arg(count - 1));
+    }
     for (const FrameControls::Range& range : controls.ranges) {
         const QColor ground = range.current ? m_palette.accent : m_palette.surface;
         painter.setPen(QPen(range.current ? m_palette.accent : m_palette.border, 1));
@@ -154,7 +155,8 @@ void GraphPainter::drawFrame(QPainter& painter, int id, double zoom) const {
     }
     const double left =
         controls.ranges.empty() ? top.left() + 4 : controls.ranges.back().rect.right() + 6;
-    const QString note = mark.ranges.empty() ? item.subtitle
+    const QString note = mark.ranges.empty()                     ? item.subtitle
+                         : mark.ranges.size() == 1 && count == 1 ? item.subtitle
                          : mark.ranges.size() == 1
                              ? QObject::tr("%1 · all alike").arg(item.subtitle)
                              : QObject::tr("differ");
@@ -173,6 +175,11 @@ FrameControls GraphPainter::controlsOf(const GraphOverlay& overlay, int frame) {
     controls.fold = QRectF(item.rect.left() + 6, y, 18, height);
     const auto run = static_cast<std::size_t>(item.run);
     const std::size_t count = overlay.scene->folding->runs[run].count;
+    if (count == 1) { // a section: there is no other repeat to look at
+        controls.previous = controls.repeat = controls.next =
+            QRectF(item.rect.right() - 6, y, 0, height);
+        return controls;
+    }
     const double width = small.horizontalAdvance(QStringLiteral("%1 / 0–%1").arg(count)) + 10;
     controls.next = QRectF(item.rect.right() - 26, y, 20, height);
     controls.repeat = QRectF(controls.next.left() - width, y, width, height);
@@ -225,7 +232,14 @@ void GraphPainter::drawEdge(QPainter& painter, int id, double zoom) const {
 
 void GraphPainter::drawEdgeLabels(QPainter& painter, int id) const {
     const EdgeMark& mark = m_overlay.edges[static_cast<std::size_t>(id)];
-    if (!mark.label.isNull()) drawShape(painter, mark.label, mark.consumed);
+    const SceneEdge& edge = m_scene.edges[static_cast<std::size_t>(id)];
+    if (!mark.label.isNull() && !edge.bundle.empty()) {
+        painter.setFont(m_metrics.small);
+        painter.setPen(m_palette.muted);
+        painter.drawText(mark.label, Qt::AlignCenter, bundleText(edge));
+    } else if (!mark.label.isNull()) {
+        drawShape(painter, mark.label, mark.consumed);
+    }
     for (const Lozenge& lozenge : mark.collectives) drawLozenge(painter, lozenge);
 }
 

@@ -14,6 +14,7 @@
 #include <QRectF>
 #include <QString>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <set>
@@ -54,6 +55,12 @@ struct SceneItem {
     std::vector<int> edgesIn, edgesOut; ///< indices into GraphScene::edges
 };
 
+/// A tensor and an op that reads it, both in the sample repeat.
+struct SceneRead {
+    TensorId tensor = kNoTensor;
+    OpId consumer = kNoOp;
+};
+
 struct SceneEdge {
     int from = -1, to = -1;      ///< item indices
     TensorId tensor = kNoTensor; ///< in the sample repeat
@@ -63,6 +70,13 @@ struct SceneEdge {
     std::vector<QPointF> path;   ///< scene coordinates: cubic Bezier pieces, 1 + 3n points
     bool faint = false;          ///< very long: led around the drawing, shown faintly
     QRectF bounds;
+    /// Outside opened runs one edge may stand for several between the same boxes: all of their
+    /// reads, the edge's own first. Empty for an edge that stands for itself.
+    std::vector<SceneRead> bundle;
+
+    bool carries(TensorId id) const {
+        return tensor == id || std::ranges::find(bundle, id, &SceneRead::tensor) != bundle.end();
+    }
 };
 
 struct SceneOptions {

@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace shardlens {
 
 namespace {
 
+constexpr std::size_t kMostInTip = 12; // tensors of a bundle
 constexpr double kLeastZoom = 0.004, kMostZoom = 4;
 constexpr int kStaleDelayMilliseconds = 150;
 
@@ -373,10 +375,18 @@ QString GraphView::edgeTip(QPointF at) const {
             const QPointF off = pointOnCurve(edge.path, t) - at;
             near = std::hypot(off.x(), off.y()) < 5 / m_zoom;
         }
-        if (near && itemAt(toWidget(at)) < 0)
+        if (!near || itemAt(toWidget(at)) >= 0) continue;
+        if (edge.bundle.empty())
             return tr("%1\n%2 %3")
                 .arg(text(tensor.name), formatShape(tensor.spec.shape),
                      text(nameOf(tensor.spec.dtype)));
+        QStringList lines{bundleText(edge)};
+        for (const SceneRead& read : edge.bundle | std::views::take(kMostInTip)) {
+            const Tensor& each = scene()->graph->tensor(read.tensor);
+            lines << tr("%1  %2").arg(text(each.name), formatShape(each.spec.shape));
+        }
+        if (edge.bundle.size() > kMostInTip) lines << QStringLiteral("…");
+        return lines.join(u'\n');
     }
     return {};
 }

@@ -100,7 +100,9 @@ double LabelPlacer::coverAt(const QRectF& rect) const {
 
 void LabelPlacer::placeEdge(const SceneEdge& edge, EdgeMark& mark) {
     const QSizeF lozenges = lozengeBlock(mark);
-    QSizeF shape(shapeWidth(mark.consumed), m_metrics.smallHeight + 2);
+    QSizeF shape(edge.bundle.empty() ? shapeWidth(mark.consumed)
+                                     : m_small.horizontalAdvance(bundleText(edge)) + 4,
+                 m_metrics.smallHeight + 2);
     static constexpr double kPlaces[] = {0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78};
     const auto best = [&](const QSizeF& size, double& cover) {
         QRectF found;

@@ -3,6 +3,7 @@
 // model with runs as single boxes. A frame's inside hangs on ports for tensors that come from or
 // go to other blocks, so that each group is laid out alone and stays small.
 #include "core/error.h"
+#include "core/fold/sections.h"
 #include "core/model/catalogue.h"
 #include "ui/format.h"
 #include "ui/views/graph_scene.h"
@@ -13,6 +14,9 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace shardlens {
 
@@ -24,6 +28,7 @@ QString tr(const char* source) {
 
 constexpr double kMinWidth = 150, kMaxWidth = 340;
 constexpr double kFrameMargin = 18, kMinFrameWidth = 480;
+constexpr std::size_t kMostParallel = 3;       // edges between two boxes before they are one
 constexpr double kRankGap = 58, kNodeGap = 34; // room for shapes and collectives on the edges
 
 QPointF pointOf(const LayoutPoint& point) {
@@ -52,6 +57,7 @@ private:
     SceneItem portItem(ItemKind kind, TensorId tensor, int run) const;
     Group runGroup(int run) const;
     Group rootGroup(const std::map<int, Group>& opened) const;
+    static std::vector<SceneEdge> bundled(const std::vector<SceneEdge>& edges);
     void place(Group& group) const;
     void append(const Group& group, QPointF origin, int parent, std::vector<int>& ids);
     void placeChips(SceneItem& item) const;
@@ -65,10 +71,7 @@ private:
 };
 
 bool SceneBuilder::isChip(OpId id) const {
-    const Op& op = m_graph.op(id);
-    if (op.kind != OpKind::Parameter && op.kind != OpKind::Constant) return false;
-    return std::any_of(op.outputs.begin(), op.outputs.end(),
-                       [&](TensorId tensor) { return !m_graph.uses(tensor).empty(); });
+    return isDrawnOnReader(m_graph, id);
 }
 
 std::size_t SceneBuilder::sampleOf(int run) const {
@@ -113,9 +116,8 @@ SceneItem SceneBuilder::blockItem(int run) const {
     SceneItem item;
     item.kind = ItemKind::Block;
     item.run = run;
-    item.title = QStringLiteral("%1 ×%2")
-                     .arg(m_scene.runNames[static_cast<std::size_t>(run)])
-                     .arg(fold.count);
+    item.title = m_scene.runNames[static_cast<std::size_t>(run)];
+    if (fold.count > 1) item.title += QStringLiteral(" ×%1").arg(fold.count);
     std::size_t shown = 0;
     double parameters = 0;
     for (std::size_t local = 0; local < fold.period; ++local) {
@@ -124,7 +126,10 @@ SceneItem SceneBuilder::blockItem(int run) const {
         if (m_graph.op(op).kind == OpKind::Parameter)
             parameters += elementsOf(m_graph.tensor(m_graph.op(op).outputs.at(0)).spec.shape);
     }
-    item.subtitle = tr("%1 ops, %2 parameters each").arg(shown).arg(formatCount(parameters));
+    item.subtitle =
+        (fold.count > 1 ? tr("%1 ops, %2 parameters each") : tr("%1 ops, %2 parameters"))
+            .arg(shown)
+            .arg(formatCount(parameters));
     const double width = std::max(QFontMetricsF(m_metrics.title).horizontalAdvance(item.title) + 40,
                                   QFontMetricsF(m_metrics.small).horizontalAdvance(item.subtitle));
     item.rect = QRectF(0, 0, std::clamp(std::ceil(width + 34), 250.0, 420.0),
@@ -144,8 +149,10 @@ SceneItem SceneBuilder::portItem(ItemKind kind, TensorId tensor, int run) const 
     item.tensor = tensor;
     item.op = m_graph.tensor(tensor).producer;
     item.run = run;
+    const bool repeats = m_folding.runs[static_cast<std::size_t>(run)].count > 1;
     item.title = kind == ItemKind::PortIn ? tr("from %1").arg(sourceOfPort(tensor, run))
-                                          : tr("to block after");
+                 : repeats                ? tr("to block after")
+                                          : tr("to what follows");
     item.subtitle = formatShape(m_graph.tensor(tensor).spec.shape);
     const QFontMetricsF small(m_metrics.small);
     const double width = small.horizontalAdvance(item.title + item.subtitle) + 34;
@@ -186,14 +193,14 @@ SceneBuilder::Group SceneBuilder::runGroup(int run) const {
             if (isChip(producer)) continue;
             const int from =
                 isInside(producer) ? itemOf.at(producer) : port(ports, ItemKind::PortIn, inputs[p]);
-            group.edges.push_back({from, itemOf.at(op), inputs[p], op, p, run, {}, false, {}});
+            group.edges.push_back({from, itemOf.at(op), inputs[p], op, p, run, {}, false, {}, {}});
         }
         for (const TensorId tensor : m_graph.op(op).outputs) {
             const auto uses = m_graph.uses(tensor);
             if (std::all_of(uses.begin(), uses.end(), [&](auto use) { return isInside(use.op); }))
                 continue;
             const int to = port(outs, ItemKind::PortOut, tensor);
-            group.edges.push_back({itemOf.at(op), to, tensor, kNoOp, 0, run, {}, false, {}});
+            group.edges.push_back({itemOf.at(op), to, tensor, kNoOp, 0, run, {}, false, {}, {}});
         }
     }
     return group;
@@ -223,19 +230,38 @@ SceneBuilder::Group SceneBuilder::rootGroup(const std::map<int, Group>& opened) 
         }
         group.items.push_back(std::move(item));
     }
-    std::map<std::pair<TensorId, int>, int> known;
+    // The same tensor of other repeats of a block would be the same edge.
+    std::set<std::tuple<ClassId, std::uint32_t, int>> known;
     for (const OpId op : m_folding.order) {
         if (itemOf[op] < 0) continue;
         const auto& inputs = m_graph.op(op).inputs;
         for (std::uint32_t p = 0; p < inputs.size(); ++p) {
             if (inputs[p] == kNoTensor) continue;
-            const int from = itemOf[m_graph.tensor(inputs[p]).producer];
+            const Tensor& tensor = m_graph.tensor(inputs[p]);
+            const int from = itemOf[tensor.producer];
             if (from < 0 || from == itemOf[op]) continue;
-            if (known.try_emplace({inputs[p], itemOf[op]}, 0).second)
-                group.edges.push_back({from, itemOf[op], inputs[p], op, p, -1, {}, false, {}});
+            if (known.emplace(m_folding.classOf[tensor.producer], tensor.producerPort, itemOf[op])
+                    .second)
+                group.edges.push_back({from, itemOf[op], inputs[p], op, p, -1, {}, false, {}, {}});
         }
     }
+    group.edges = bundled(group.edges);
     return group;
+}
+
+/// Many edges between the same two boxes are drawn as one.
+std::vector<SceneEdge> SceneBuilder::bundled(const std::vector<SceneEdge>& edges) {
+    std::map<std::pair<int, int>, std::vector<SceneRead>> reads;
+    for (const SceneEdge& edge : edges)
+        reads[{edge.from, edge.to}].push_back({edge.tensor, edge.consumer});
+    std::vector<SceneEdge> kept;
+    for (const SceneEdge& edge : edges) {
+        std::vector<SceneRead>& between = reads.at({edge.from, edge.to});
+        if (between.empty()) continue; // drawn already, as a part of its bundle
+        kept.push_back(edge);
+        if (between.size() > kMostParallel) kept.back().bundle = std::exchange(between, {});
+    }
+    return kept;
 }
 
 void SceneBuilder::place(Group& group) const {
@@ -374,7 +400,13 @@ QString nameOfRun(const Graph& graph, const Folding& folding, std::size_t run) {
     while (!name.empty() && (name.back() == '.' || name.back() == '/' || name.back() == '_'))
         name.pop_back();
     while (!name.empty() && name.front() == '/') name.erase(0, 1);
-    return name.empty() ? tr("Block") : text(name);
+    if (!name.empty()) return text(name);
+    if (fold.count > 1) return tr("Block");
+    std::vector<OpId> shown;
+    for (std::size_t at = fold.first; at < fold.end(); ++at)
+        if (!isDrawnOnReader(graph, folding.order[at])) shown.push_back(folding.order[at]);
+    return tr("%1 … %2").arg(shortName(graph.op(shown.front()).name),
+                             shortName(graph.op(shown.back()).name));
 }
 
 std::shared_ptr<const GraphScene> buildScene(std::shared_ptr<const Graph> graph,

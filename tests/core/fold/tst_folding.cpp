@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding on networks whose repeats are known by construction.
 #include "core/fold/folding.h"
+#include "core/fold/sections.h"
 #include "tests/core/support/graphs.h"
 
 #include <QTest>
@@ -246,6 +247,41 @@ private slots:
         verify(graph, folding);
         QVERIFY(folding.runs.empty());
         QCOMPARE(folding.classes.size(), graph.ops().size());
+    }
+
+    void smallGraphsKeepTheirLooseOps() {
+        const Graph graph = test::bertStack(4, 8, 8, 128, 8);
+        const Folding plain = fold(graph), page = withSections(graph, plain);
+        QCOMPARE(page.runs.size(), plain.runs.size());
+        QCOMPARE(page.classes.size(), plain.classes.size());
+    }
+
+    void looseOpsGoIntoSections() {
+        // A chain of adds. Every tenth starts from the chain alone, in between a second tensor is
+        // carried along: the cheapest cuts.
+        test::Builder b;
+        TensorId now = b.input("x", {8});
+        TensorId beside = now;
+        for (int i = 0; i < 200; ++i) {
+            if (i % 10 == 0) beside = now;
+            now = b.elementwise("add", fmt::format("add{}", i), {now, beside});
+        }
+        b.graph.markOutput(now);
+        const Graph& graph = b.graph;
+        const Folding page = withSections(graph, trivialFolding(graph));
+        verify(graph, page);
+        std::size_t inside = 0;
+        for (const FoldRun& section : page.runs) {
+            QCOMPARE(section.count, std::size_t{1});
+            QVERIFY(section.period <= 60);
+            inside += section.period;
+            if (section.end() == page.order.size()) continue;
+            // A cut with one tensor across: the next op reads nothing but the last one.
+            const Op& next = graph.op(page.order[section.end()]);
+            QCOMPARE(graph.tensor(next.inputs[0]).producer, page.order[section.end() - 1]);
+            QCOMPARE(next.inputs[1], next.inputs[0]);
+        }
+        QCOMPARE(inside, graph.ops().size());
     }
 };
 
