@@ -19,7 +19,7 @@ namespace {
 struct PlanOptions {
     std::string model, problemFile;
     RequestOptions request;
-    bool json = false;
+    bool json = false, tieLayers = false;
 };
 
 void writeProblem(const PlanContext& context, const std::string& name) {
@@ -38,7 +38,9 @@ int plan(const PlanOptions& options) {
         writeProblem(*context, options.problemFile);
         return 0;
     }
-    const Plan best = optimise(context);
+    PlannerOptions planner;
+    planner.tieLayers = options.tieLayers;
+    const Plan best = optimise(context, planner);
     fmt::print("{}", options.json ? toJson(best) + "\n" : toText(best));
     return 0;
 }
@@ -52,6 +54,8 @@ void addPlan(CLI::App& app, Action& action) {
         ->required();
     addWorkloadOptions(*command, options->request);
     addPlanningOptions(*command, options->request);
+    command->add_flag("--tie-layers", options->tieLayers,
+                      "Give equal blocks equal plans, and show what that costs");
     command->add_flag("--json", options->json, "Write the whole plan as JSON");
     command->add_option("--export-problem", options->problemFile,
                         "Only write the choice problem, unfolded, as `shardlens solve` reads it");

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace shardlens {
@@ -250,6 +251,23 @@ void ProblemBuilder::addRepeatedRead(const Segment& segment, std::size_t local,
     const End end = sourceEnd(entry);
     if (entryCost)
         m_problem.edges.push_back({end.node, node, entryCost, end.at, solve::At::First, false});
+}
+
+std::vector<std::vector<solve::NodeId>> ProblemBuilder::layerGroups() const {
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<solve::NodeId>> ops; // run, local
+    std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::vector<solve::NodeId>> others;
+    for (const Segment& segment : m_segments)
+        for (std::size_t local = 0; local < segment.opNode.size(); ++local) {
+            ops[{segment.run, local}].push_back(segment.opNode[local]);
+            const auto& handovers = segment.handoverNode[local];
+            for (std::size_t result = 0; result < handovers.size(); ++result)
+                if (handovers[result] != kNoNode)
+                    others[{segment.run, local, result}].push_back(handovers[result]);
+        }
+    std::vector<std::vector<solve::NodeId>> groups;
+    for (auto& [place, group] : ops) groups.push_back(std::move(group));
+    for (auto& [place, group] : others) groups.push_back(std::move(group));
+    return groups;
 }
 
 // --- back ---------------------------------------------------------------------------------------

@@ -29,6 +29,10 @@ public:
     Place placeOf(OpId op) const;
     Place placeOfHandover(TensorId tensor) const;
 
+    /// Nodes that stand for the same op of a block, one group for each op and hand-over of a run:
+    /// what is tied for "one plan for all layers".
+    std::vector<std::vector<solve::NodeId>> layerGroups() const;
+
     Decisions decisions(const solve::Assignment& assignment) const;
     std::vector<std::string> nodeNames() const;
 

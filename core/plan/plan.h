@@ -96,6 +96,8 @@ struct Plan {
     double buildMilliseconds = 0; ///< making the choice problem
     double solveMilliseconds = 0;
     std::string method;
+    /// Of a plan whose layers are tied to one choice: the time of the best plan without that tie.
+    std::optional<double> untiedTime;
     double memoryPrice = 0; ///< seconds a byte, 0 when memory does not bind
     /// False when nobody set a limit and no plan at all fits the device: the plan is then the
     /// fastest one without a limit, and `notes` says how much memory the leanest would need.

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/plan/choice_problem.h"
 #include "core/plan/pins.h"
+#include "core/solve/tie.h"
 
 #include <fmt/format.h>
 
@@ -80,6 +81,18 @@ std::string tooBig(const PlanContext& context, double least) {
                     "memory limit", hint);
 }
 
+/// The best assignment in which all layers of a run choose alike.
+solve::Solution solveTied(const ProblemBuilder& builder, const solve::Options& options) {
+    const solve::TiedProblem tied = solve::tieChoices(builder.problem(), builder.layerGroups());
+    solve::Solution solution = solve::solve(tied.problem, options);
+    if (solution.status == solve::Status::Infeasible)
+        throw PlanError("no plan with equal layers keeps the pins and the memory limit",
+                        "tied layers", "let the layers differ, or raise the limit");
+    if (!solution.assignment.choice.empty())
+        solution.assignment = tied.untie(builder.problem(), solution.assignment);
+    return solution;
+}
+
 } // namespace
 
 Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& options) {
@@ -92,6 +105,9 @@ Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& 
     const double quantum = context->cost->quantum();
     const auto solveStart = Clock::now();
     solve::Solution solution = solve::solve(builder.problem(), solverOptions(options, quantum));
+    const double untied = solution.cost * quantum;
+    if (options.tieLayers && solution.status != solve::Status::Infeasible)
+        solution = solveTied(builder, solverOptions(options, quantum));
     const bool fits = solution.status != solve::Status::Infeasible;
     if (!fits && !context->request.memoryLimitBytes) {
         builder.problem().limit = solve::kInfinite;
@@ -119,6 +135,10 @@ Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& 
     plan.solveMilliseconds = solveMilliseconds;
     plan.method = solution.statistics.method;
     plan.memoryPrice = solution.price * quantum;
+    if (options.tieLayers) {
+        plan.madeBy += ", layers tied";
+        plan.untiedTime = std::min(untied, plan.totals.time);
+    }
     for (OpId id = 0; id < fixed.size(); ++id) plan.pinned[id] = fixed[id] >= 0;
     return plan;
 }

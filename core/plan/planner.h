@@ -11,6 +11,7 @@ namespace shardlens {
 struct PlannerOptions {
     std::stop_token stop;
     std::function<void(const solve::Progress&)> progress; ///< costs in seconds (cost model's unit)
+    bool tieLayers = false; ///< equal blocks get equal plans; what that costs is in the plan
 };
 
 /// The best plan under the request's pins and limit, with its certificate.

@@ -106,6 +106,7 @@ std::string toJson(const Plan& plan) {
               {"bound_s", plan.bound},
               {"gap", std::isfinite(plan.gap) ? Json(plan.gap) : Json(nullptr)},
               {"optimal", plan.optimal},
+              {"untied_time_s", plan.untiedTime ? Json(*plan.untiedTime) : Json(nullptr)},
               {"memory_bytes", plan.totals.memory.total()},
               {"memory", memoryJson(plan.totals.memory)},
               {"memory_limit_bytes", std::isfinite(context.memoryLimitBytes)
@@ -153,6 +154,11 @@ std::string totalsText(const Plan& plan) {
                         context.cost->name());
     text += fmt::format("  bound    {}  gap {:.4f} %  {}\n", timeText(plan.bound, unit),
                         plan.gap * 100, plan.optimal ? "proven optimal" : "not proven optimal");
+    if (plan.untiedTime)
+        text += fmt::format("  tie      one plan for all layers costs {} more: {} without the tie, "
+                            "{:.4f} times as much with it\n",
+                            timeText(plan.totals.time - *plan.untiedTime, unit),
+                            timeText(*plan.untiedTime, unit), plan.totals.time / *plan.untiedTime);
     text +=
         fmt::format("  memory   {:.2f} GiB a device  =  parameters {:.2f} + gradients {:.2f} + "
                     "optimizer {:.2f} + activations {:.2f} + workspace {:.2f}\n",

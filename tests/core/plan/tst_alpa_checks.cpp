@@ -27,6 +27,7 @@ class TestAlpaChecks : public QObject {
     Q_OBJECT
 
 private slots:
+    void tiedLayersCostHalfAsMuchAgain();
     void mlpClosedForms_data() {
         QTest::addColumn<int>("layers");
         QTest::addColumn<int>("batch");
@@ -154,6 +155,27 @@ private slots:
             QCOMPARE(test::choiceOf(plan, row), std::string(tensor ? "k@y" : "b@y"));
     }
 };
+
+/// Equal layers forced to equal plans cannot alternate between columns and rows: each gathers its
+/// output and reduces the gradient of its input, 11 times. (Where outputs are never gathered, as in
+/// planners.md section 2.6, it is 22 all-reduces; tst_solve_brute_force has that case.)
+void TestAlpaChecks::tiedLayersCostHalfAsMuchAgain() {
+    const Graph graph = test::mlp(12, 128, 1024);
+    const auto context = test::contextOf(graph, test::alpaRequest(1, 4, 1, 1, 1));
+    PlannerOptions options;
+    options.tieLayers = true;
+    const Plan tied = optimise(context, options);
+    QVERIFY(tied.optimal && tied.untiedTime);
+    const double bytes = 4.0 * 128 * 1024, gather = 1 + 3.0 / 4 * bytes + 0.1;
+    compareWithin(tied.totals.time, 11 * (gather + allReduce(bytes, 4, 1)), 1e-6);
+    compareWithin(*tied.untiedTime, 11 * allReduce(bytes, 4, 1), 1e-6);
+    QVERIFY(*tied.untiedTime == optimise(context).totals.time);
+    QVERIFY(QString::fromStdString(toText(tied)).contains("1.5000 times as much"));
+    for (int layer = 1; layer < 12; ++layer) {
+        QCOMPARE(test::choiceOf(tied, "layer" + std::to_string(layer)),
+                 test::choiceOf(tied, "layer0"));
+    }
+}
 
 QTEST_APPLESS_MAIN(TestAlpaChecks)
 #include "tst_alpa_checks.moc"
