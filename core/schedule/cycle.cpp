@@ -37,9 +37,16 @@ public:
         const TaskId before = m_before[leader];
         return before != kNoTask && open[leaderOf(before)] ? leaderOf(before) : kNoTask;
     }
-    bool comesAfter(TaskId id, TaskId other) const {
-        const TaskId before = m_before[id];
-        return before != kNoTask && leaderOf(before) == other;
+    /// Whether it is a dependency, and not only the order of a list.
+    bool needs(TaskId leader, TaskId other) const {
+        const TaskId end = std::min<TaskId>(leader + 2, TaskId(m_program.tasks.size()));
+        for (TaskId id = leader; id < end && leaderOf(id) == leader; ++id) {
+            const auto found =
+                std::ranges::find(m_program.dependenciesOf(id), other,
+                                  [&](const Dependency& d) { return leaderOf(d.task); });
+            if (found != m_program.dependenciesOf(id).end()) return true;
+        }
+        return false;
     }
 
     /// By task: 1 for leaders that can never start.
@@ -90,7 +97,14 @@ std::vector<TaskId> findCycle(const Program& program) {
         id = waits.firstOpen(id, open);
     }
     path.erase(path.begin(), std::ranges::find(path, id));
-    return path;
+    // What only stands between two others of a list says nothing.
+    std::vector<TaskId> cycle;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+        const TaskId before = path[(i + path.size() - 1) % path.size()];
+        const TaskId next = path[(i + 1) % path.size()];
+        if (waits.needs(before, path[i]) || waits.needs(path[i], next)) cycle.push_back(path[i]);
+    }
+    return cycle;
 }
 
 std::string cycleText(const Program& program, const std::vector<TaskId>& cycle) {
@@ -106,11 +120,11 @@ std::string cycleText(const Program& program, const std::vector<TaskId>& cycle) 
         }
         const TaskId id = cycle[i], other = cycle[(i + 1) % cycle.size()];
         const char* which = i == 0 ? "" : ", which";
-        if (waits.comesAfter(id, other)) {
+        if (waits.needs(id, other)) {
+            text += fmt::format("{} waits for {}", which, nameOf(other));
+        } else {
             text += fmt::format("{} comes after {} on device {}", which, nameOf(other),
                                 program.tasks[id].device);
-        } else {
-            text += fmt::format("{} waits for {}", which, nameOf(other));
         }
     }
     return text;

@@ -176,6 +176,7 @@ private:
         m_gradients.resize(m_orders.updates);
         for (TaskId id = 0; id < m_out.tasks.size(); ++id) {
             const Task& task = m_out.tasks[id];
+            if (m_orders.isCopy(task)) continue;
             const bool last = task.pass == Pass::Backward || task.pass == Pass::WeightGrad;
             if (reduces ? task.pass == Pass::AllReduce : last) {
                 m_gradients[reduces ? task.microBatch : updateOf(m_orders, task.microBatch)]

@@ -33,12 +33,12 @@ struct Event {
     }
 };
 
-/// Ready tasks of a queue that goes by rule, by the tokens they take.
+/// Ready tasks of a queue that goes by rule, by chunk and the tokens they take.
 struct Lanes {
-    static constexpr std::size_t kCount = 4;
+    static constexpr std::size_t kTokens = 4; ///< combinations of those that are taken
     using Heap = std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>>;
 
-    Heap ready[kCount]; ///< rank, then task
+    std::vector<Heap> ready; ///< rank, then task; chunk after chunk
     double heldSince = -1;
 };
 
@@ -64,6 +64,9 @@ private:
     void decide(std::uint32_t queue, double now, double until);
     std::size_t bestLane(std::uint32_t queue) const;
     bool admits(std::size_t lane, std::uint32_t device) const;
+    double& inFlight(std::uint32_t device, std::size_t chunk) {
+        return m_inFlight[device * m_program.chunks + chunk];
+    }
     void take(TaskId id, double change);
     void touch(std::uint32_t queue);
 
@@ -78,8 +81,9 @@ private:
     std::vector<TaskId> m_started;        ///< whose followers have not been told
     std::size_t m_count = 0;              ///< tasks that have started
 
-    std::vector<Lanes> m_lanes;     ///< by queue, only if some go by rule
-    std::vector<double> m_inFlight; ///< by device
+    std::vector<Lanes> m_lanes;             ///< by queue, only if some go by rule
+    std::vector<double> m_inFlight;         ///< by device and chunk
+    std::vector<double> m_inFlightOfDevice; ///< their sums
     double m_inWindow = 0;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> m_events;
     std::vector<std::uint32_t> m_touched; ///< queues that have to decide
@@ -104,8 +108,10 @@ Engine::Engine(const Program& program) : m_program(program), m_tasks(program.tas
     }
     if (std::ranges::any_of(program.queues, [](const Queue& q) { return !q.listed; })) {
         m_lanes.resize(queues);
+        for (Lanes& lanes : m_lanes) lanes.ready.resize(Lanes::kTokens * program.chunks);
         m_isTouched.assign(queues, 0);
-        m_inFlight.assign(program.devices, 0);
+        m_inFlight.assign(std::size_t{program.devices} * program.chunks, 0);
+        m_inFlightOfDevice.assign(program.devices, 0);
     }
 }
 
@@ -136,7 +142,10 @@ void Engine::take(TaskId id, double change) {
     const std::uint8_t tokens = m_program.tokens[id];
     const std::uint8_t device = change > 0 ? token::kTakesDevice : token::kGivesDevice;
     const std::uint8_t window = change > 0 ? token::kTakesWindow : token::kGivesWindow;
-    if (tokens & device) m_inFlight[m_tasks[id].device] += change;
+    if (tokens & device) {
+        inFlight(m_tasks[id].device, m_tasks[id].chunk) += change;
+        m_inFlightOfDevice[m_tasks[id].device] += change;
+    }
     if (tokens & window) m_inWindow += change;
 }
 
@@ -197,7 +206,8 @@ double Engine::takeEvents(double until) {
         } else if (event.kind == Event::Kind::Ready) {
             const std::uint32_t queue = m_queueOf[event.subject];
             const std::uint64_t rank = m_program.rank[event.subject];
-            const std::size_t lane = m_program.tokens[event.subject] % Lanes::kCount;
+            const std::size_t lane = m_tasks[event.subject].chunk * Lanes::kTokens +
+                                     m_program.tokens[event.subject] % Lanes::kTokens;
             m_lanes[queue].ready[lane].push(rank << 32 | event.subject);
             touch(queue);
         } else {
@@ -214,19 +224,24 @@ double Engine::takeEvents(double until) {
 }
 
 bool Engine::admits(std::size_t lane, std::uint32_t device) const {
-    if ((lane & token::kTakesDevice) && m_inFlight[device] + 1 > m_program.deviceLimit[device]) {
-        return false;
+    const std::size_t tokens = lane % Lanes::kTokens, chunk = lane / Lanes::kTokens;
+    if (tokens & token::kTakesDevice) {
+        const double ofChunk = m_inFlight[device * m_program.chunks + chunk];
+        if (m_inFlightOfDevice[device] + 1 > m_program.deviceLimit[device] ||
+            ofChunk + 1 > m_program.chunkLimit[device]) {
+            return false;
+        }
     }
-    return !(lane & token::kTakesWindow) || m_inWindow + 1 <= m_program.window;
+    return !(tokens & token::kTakesWindow) || m_inWindow + 1 <= m_program.window;
 }
 
 std::size_t Engine::bestLane(std::uint32_t queue) const {
     const std::uint32_t device = m_program.queues[queue].device;
-    std::size_t best = Lanes::kCount;
-    for (std::size_t lane = 0; lane < Lanes::kCount; ++lane) {
-        const auto& ready = m_lanes[queue].ready;
+    const auto& ready = m_lanes[queue].ready;
+    std::size_t best = ready.size();
+    for (std::size_t lane = 0; lane < ready.size(); ++lane) {
         if (ready[lane].empty() || !admits(lane, device)) continue;
-        if (best == Lanes::kCount || ready[lane].top() < ready[best].top()) best = lane;
+        if (best == ready.size() || ready[lane].top() < ready[best].top()) best = lane;
     }
     return best;
 }
@@ -235,7 +250,7 @@ void Engine::decide(std::uint32_t queue, double now, double until) {
     if (m_program.queues[queue].listed || m_free[queue] > until) return;
     Lanes& lanes = m_lanes[queue];
     const std::size_t best = bestLane(queue);
-    if (best == Lanes::kCount) {
+    if (best == lanes.ready.size()) {
         const bool waits = std::ranges::any_of(lanes.ready, [](auto& r) { return !r.empty(); });
         if (waits && lanes.heldSince < 0) lanes.heldSince = now;
         return;

@@ -53,7 +53,7 @@ public:
     Measures(const ScheduleSpec& spec, const Orders& orders, const Placement& placement,
              const TaskIndex& index, Program& program)
         : m_spec(spec), m_orders(orders), m_placement(placement), m_index(index), m_out(program),
-          m_inSeries(double(orders.stages) / orders.devices) {}
+          m_inSeries(std::max(1.0, double(orders.stages) / orders.devices)) {}
 
     void apply() {
         const std::size_t n = m_out.tasks.size();
@@ -189,6 +189,20 @@ private:
     double m_inSeries; ///< stages of a device that a micro-batch passes
 };
 
+/// Limits by device, and what each of a device's chunks may take of them: with less than all but
+/// one for each other chunk, a pipeline could stop another one on the same devices for good.
+void setLimits(const Rule& rule, Program& program) {
+    program.deviceLimit = rule.limit;
+    program.deviceLimit.resize(program.devices, kUnlimited);
+    program.window = rule.window;
+    for (const Task& task : program.tasks) {
+        program.chunks = std::max(program.chunks, task.chunk + 1u);
+    }
+    for (const double limit : program.deviceLimit) {
+        program.chunkLimit.push_back(std::max(1.0, limit - (program.chunks - 1)));
+    }
+}
+
 void setRule(const Orders& orders, Program& program) {
     const bool linked =
         std::ranges::any_of(program.queues, [](const Queue& q) { return !q.listed; });
@@ -201,9 +215,7 @@ void setRule(const Orders& orders, Program& program) {
         const auto place = static_cast<std::uint32_t>(found - rule.priority.begin());
         program.rank[id] = (std::min(place, 15u) << 28) | std::min(task.microBatch, (1u << 28) - 1);
     }
-    program.deviceLimit = rule.limit;
-    program.deviceLimit.resize(program.devices, kUnlimited);
-    program.window = rule.window;
+    setLimits(rule, program);
 }
 
 } // namespace

@@ -51,7 +51,8 @@ struct Program {
     // Only where a queue goes by rule.
     std::vector<std::uint32_t> rank; ///< smaller goes first
     std::vector<std::uint8_t> tokens;
-    std::vector<double> deviceLimit; ///< by device
+    std::vector<double> deviceLimit, chunkLimit; ///< by device: in flight, and of one chunk
+    std::uint32_t chunks = 1;                    ///< on a device
     double window = kUnlimited;
 
     std::span<const Dependency> dependenciesOf(TaskId id) const {

@@ -62,6 +62,7 @@ private:
     std::set<std::size_t> lastOfStages(const std::vector<Task>& list) const {
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> last;
         for (std::size_t i = 0; m_reduces && i < list.size(); ++i) {
+            if (m_orders.isCopy(list[i])) continue;
             if (list[i].pass == Pass::Backward || list[i].pass == Pass::WeightGrad) {
                 last[{list[i].stage, updateOf(m_orders, list[i].microBatch)}] = i;
             }
@@ -96,6 +97,8 @@ private:
         reduce.pass = Pass::AllReduce;
         reduce.stream = Stream::Communication;
         reduce.joined = false;
+        reduce.round = 0;
+        reduce.slice = 0;
         m_moved[device].push_back(reduce);
         m_reduced.insert({task.stage, reduce.microBatch});
     }

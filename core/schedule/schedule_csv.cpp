@@ -38,10 +38,9 @@ public:
 
     ImportedSchedule read() {
         if (m_text.starts_with("\xef\xbb\xbf")) m_text.remove_prefix(3);
-        while (!m_text.empty() && (m_text.back() == '\n' || m_text.back() == '\r')) {
-            m_text.remove_suffix(1);
-        }
-        if (trim(m_text).empty()) fail("there is no action in it");
+        const auto last = m_text.find_last_not_of(" \t\r\n");
+        m_text = m_text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+        if (m_text.empty()) fail("there is no action in it");
         while (!m_text.empty()) {
             if (m_out.orders.lists.size() == kMostDevices) {
                 fail(fmt::format("there are more than {} lines", kMostDevices));
@@ -240,7 +239,7 @@ std::string writeScheduleCsv(const Orders& orders) {
                 out += name(list[i]);
             }
         }
-        out += '\n';
+        out += first ? ",\n" : "\n"; // a last line that is blank would be no rank
     }
     return out;
 }

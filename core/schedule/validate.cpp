@@ -27,6 +27,13 @@ void checkMemory(const Program& program, const Timeline& timeline) {
     for (std::uint32_t d = 0; d < program.devices; ++d) {
         const double capacity = program.capacity[d];
         const auto curve = memoryCurve(program, timeline, d);
+        if (program.staticMemory[d] > capacity) {
+            throw RuleError(
+                BrokenRule::Memory,
+                fmt::format("what is always there takes {}, more than the capacity of {}",
+                            program.staticMemory[d], capacity),
+                fmt::format("device {}", d), "shard more, or choose more devices");
+        }
         const double slack = kRounding * std::max(1.0, program.staticMemory[d]);
         for (const MemoryPoint& point : curve) {
             if (point.memory < program.staticMemory[d] - slack) {

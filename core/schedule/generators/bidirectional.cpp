@@ -24,7 +24,8 @@ Orders makeChimera(const ScheduleSpec& spec) {
         }
     }
     const double limit = spec.limit > 0 ? spec.limit : p;
-    demand(limit >= 1, spec, "the limit is below one micro-batch", "allow at least 1 in flight");
+    demand(limit >= 2, spec, "the limit is below one micro-batch in each direction",
+           "allow at least 2 in flight");
     out.orders().rule =
         Rule{{Pass::Backward, Pass::Forward}, std::vector<double>(p, limit), kUnlimited};
     return out.finish();

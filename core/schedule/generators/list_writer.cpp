@@ -71,7 +71,9 @@ void ListWriter::addUpdates() {
     for (auto& list : m_orders.lists) {
         std::map<std::uint32_t, std::size_t> last; // by update
         for (std::size_t i = 0; i < list.size(); ++i) {
-            const bool weights = list[i].pass == Pass::Backward || list[i].pass == Pass::WeightGrad;
+            const bool weights = list[i].pass == Pass::Backward ||
+                                 list[i].pass == Pass::WeightGrad ||
+                                 list[i].pass == Pass::EmbedGrad;
             if (weights) last[list[i].microBatch / each] = i;
         }
         for (auto it = last.rbegin(); it != last.rend(); ++it) {
