@@ -28,6 +28,7 @@ double millisecondsSince(Clock::time_point start) {
 solve::Options solverOptions(const PlannerOptions& options, double quantum) {
     solve::Options result;
     result.stop = options.stop;
+    result.maxTableEntries = options.maxTableEntries;
     if (options.progress)
         result.progress = [report = options.progress, quantum](solve::Progress progress) {
             progress.incumbent *= quantum;
@@ -143,16 +144,61 @@ Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& 
     return plan;
 }
 
+namespace {
+
+constexpr double kSecondsPerChoice = 1; // where elimination is out of reach
+
+/// What the choices of one node cost, in quanta: of the best assignment known with each.
+struct ChoicePrices {
+    std::vector<double> time, least, usage;
+};
+
+ChoicePrices byElimination(const solve::Problem& problem, ProblemBuilder::Place place, double price,
+                           const solve::Options& options) {
+    const solve::Marginal marginal =
+        solve::minMarginal(problem, place.node, place.copy, price, options);
+    ChoicePrices prices{marginal.cost, {}, marginal.usage};
+    for (std::size_t i = 0; i < prices.time.size(); ++i)
+        if (std::isfinite(prices.time[i])) prices.time[i] -= price * prices.usage[i];
+    prices.least = prices.time;
+    return prices;
+}
+
+/// Each choice solved for on its own, under the limit. @throws Cancelled
+ChoicePrices bySearch(const solve::Problem& problem, solve::NodeId node, solve::Options options) {
+    options.deadlineSeconds = kSecondsPerChoice;
+    ChoicePrices prices;
+    const std::size_t count = problem.nodes[node].cost.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        solve::Problem fixed = problem;
+        for (std::size_t other = 0; other < count; ++other)
+            if (other != i) fixed.nodes[node].cost[other] = solve::kInfinite;
+        const solve::Solution solution = solve::solve(fixed, options);
+        if (options.stop.stop_requested()) throw Cancelled();
+        prices.time.push_back(solution.cost);
+        prices.least.push_back(std::min(solution.bound, solution.cost));
+        prices.usage.push_back(solution.usage);
+    }
+    return prices;
+}
+
+} // namespace
+
 std::vector<Alternative> alternatives(const Plan& plan, OpId op, const PlannerOptions& options) {
     const PlanContext& context = *plan.context;
     FixedChoices fixed = fixedChoices(context, context.request.pins);
     fixed[op] = -1; // its own pin would hide the others
-    const ProblemBuilder builder(*context.pricing, std::move(fixed), op);
+    ProblemBuilder builder(*context.pricing, std::move(fixed), op);
     const double quantum = context.cost->quantum();
-    const double price = plan.memoryPrice / quantum;
     const ProblemBuilder::Place place = builder.placeOf(op);
-    const solve::Marginal marginal = solve::minMarginal(builder.problem(), place.node, place.copy,
-                                                        price, solverOptions(options, quantum));
+    ChoicePrices prices;
+    try {
+        prices = byElimination(builder.problem(), place, plan.memoryPrice / quantum,
+                               solverOptions(options, quantum));
+    } catch (const solve::TooWide&) {
+        if (plan.fitsMemory) builder.problem().limit = usageLimit(context);
+        prices = bySearch(builder.problem(), place.node, solverOptions(options, quantum));
+    }
     const PricedOp& priced = context.pricing->op(op);
     const double memory = plan.totals.memory.total() - plan.totals.memory.workspace;
 
@@ -162,11 +208,13 @@ std::vector<Alternative> alternatives(const Plan& plan, OpId op, const PlannerOp
         alternative.choice = priced.choices[i];
         alternative.text = toString(priced.choices[i], priced.rule, context.mesh);
         alternative.current = priced.choices[i] == plan.decisions.op[op];
-        alternative.time = (marginal.cost[i] - price * marginal.usage[i]) * quantum;
+        alternative.time = prices.time[i] * quantum;
+        alternative.leastTime = prices.least[i] * quantum;
         alternative.deltaTime = alternative.time - plan.totals.time;
-        alternative.deltaMemory = marginal.usage[i] - memory;
+        alternative.deltaMemory = prices.usage[i] - memory;
         if (alternative.current) { // the plan itself; a marginal may tie with another assignment
             alternative.time = plan.totals.time;
+            alternative.leastTime = std::min(alternative.leastTime, alternative.time);
             alternative.deltaTime = alternative.deltaMemory = 0;
         }
         result.push_back(std::move(alternative));

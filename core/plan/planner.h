@@ -12,6 +12,7 @@ struct PlannerOptions {
     std::stop_token stop;
     std::function<void(const solve::Progress&)> progress; ///< costs in seconds (cost model's unit)
     bool tieLayers = false; ///< equal blocks get equal plans; what that costs is in the plan
+    std::size_t maxTableEntries = solve::Options().maxTableEntries; ///< wider is not eliminated
 };
 
 /// The best plan under the request's pins and limit, with its certificate.
@@ -25,13 +26,16 @@ struct Alternative {
     std::string text; ///< "b@dp,n@tp"
     bool legal = true;
     std::string reason;     ///< why it is illegal
-    double time = 0;        ///< seconds a step
+    double time = 0;        ///< seconds a step; the best found where it is not exact
+    double leastTime = 0;   ///< a bound on it; equal to `time` where it is exact
     double deltaTime = 0;   ///< against the plan
     double deltaMemory = 0; ///< bytes a device
     bool current = false;   ///< the plan's own choice
 };
 
 /// All choices of an op (legal ones first, cheapest first; then illegal ones with the reason).
+/// Exact by elimination; in a graph too wide for that each choice is solved for on its own within a
+/// second, and has a time and a bound.
 /// @param plan an optimum made by optimise()
 std::vector<Alternative> alternatives(const Plan& plan, OpId op,
                                       const PlannerOptions& options = {});

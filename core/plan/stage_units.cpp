@@ -56,7 +56,9 @@ private:
         for (std::size_t at = 0; at < m_folding.order.size();) {
             const OpId id = m_folding.order[at];
             const int run = runOf(id);
-            if (run < 0 || m_folding.runs[static_cast<std::size_t>(run)].linked) {
+            // A section (one block) is for the eye only.
+            if (run < 0 || m_folding.runs[static_cast<std::size_t>(run)].linked ||
+                m_folding.runs[static_cast<std::size_t>(run)].count == 1) {
                 if (!isSource(m_graph.op(id))) stretch.push_back(id);
                 ++at;
                 continue;

@@ -11,9 +11,9 @@ namespace {
 
 void requireFit(const ExactSolver& solver, const Options& options) {
     if (solver.fits()) return;
-    throw Error(fmt::format("exact min-marginals need tables of more than {} entries",
-                            options.maxTableEntries),
-                "choice problem", "raise the table limit or pin some nodes");
+    throw TooWide(fmt::format("exact min-marginals need tables of more than {} entries",
+                              options.maxTableEntries),
+                  "choice problem", "raise the table limit or pin some nodes");
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 // 2^53, results are exact in double arithmetic and independent of the order of elimination.
 #pragma once
 
+#include "core/error.h"
 #include "core/solve/problem.h"
 
 #include <functional>
@@ -73,9 +74,14 @@ struct Marginal {
     std::vector<double> usage; ///< by choice: usage of an assignment that attains it
 };
 
+/// The problem is too wide to be eliminated: a table would exceed Options::maxTableEntries.
+class TooWide : public Error {
+public:
+    using Error::Error;
+};
+
 /// One node (copy `copy` of it). Exact.
-/// @throws Error when the node or copy does not exist, or when tables would exceed the limit;
-///         Cancelled when stopped
+/// @throws Error when the node or copy does not exist; TooWide; Cancelled when stopped
 Marginal minMarginal(const Problem& problem, NodeId node, std::size_t copy, double price = 0,
                      const Options& options = {});
 

@@ -41,7 +41,7 @@ private slots:
         Alternative slower = chosen;
         slower.text = "replicated";
         slower.current = false;
-        slower.time = 0.502;
+        slower.time = slower.leastTime = 0.502;
         slower.deltaTime = 0.002;
         slower.deltaMemory = 1024.0 * 1024;
         Alternative illegal;
@@ -49,9 +49,13 @@ private slots:
         illegal.legal = false;
         illegal.reason = "heads has 6 elements, tp=4 does not divide it";
         Alternative impossible = slower;
-        impossible.time = std::numeric_limits<double>::infinity();
-        model.setAlternatives({chosen, slower, impossible, illegal}, "s", QStringLiteral("n@tp"));
-        QCOMPARE(model.rowCount(), 4);
+        impossible.time = impossible.leastTime = std::numeric_limits<double>::infinity();
+        Alternative searched = slower, notFound = slower;
+        searched.leastTime = 0.501;
+        notFound.time = std::numeric_limits<double>::infinity();
+        model.setAlternatives({chosen, slower, impossible, illegal, searched, notFound}, "s",
+                              QStringLiteral("n@tp"));
+        QCOMPARE(model.rowCount(), 6);
         const auto cell = [&](int row, int column) {
             return model.index(row, column).data().toString();
         };
@@ -62,6 +66,12 @@ private slots:
         QCOMPARE(cell(1, AlternativesModel::DeltaMemory), QStringLiteral("+1 MiB"));
         QCOMPARE(cell(2, AlternativesModel::DeltaTime), QStringLiteral("impossible"));
         QCOMPARE(cell(3, AlternativesModel::Note), QString::fromStdString(illegal.reason));
+        QCOMPARE(cell(4, AlternativesModel::DeltaTime), QStringLiteral("≤ +2 ms"));
+        QVERIFY(model.index(4, 0)
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .contains(QStringLiteral("at least 501 ms")));
+        QCOMPARE(cell(5, AlternativesModel::DeltaTime), QStringLiteral("not found"));
         QVERIFY(!model.index(3, 0).data(AlternativesModel::LegalRole).toBool());
         QVERIFY(model.index(0, 0).data(Qt::FontRole).value<QFont>().bold());
         model.clear();

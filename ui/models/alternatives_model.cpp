@@ -11,6 +11,14 @@
 
 namespace shardlens {
 
+namespace {
+
+bool isExact(const Alternative& alternative) {
+    return alternative.current || alternative.leastTime >= alternative.time; // both may be infinite
+}
+
+} // namespace
+
 AlternativesModel::AlternativesModel(QObject* parent)
     : QAbstractTableModel(parent), m_palette(&Palette::of(QGuiApplication::palette())) {
 }
@@ -48,9 +56,11 @@ QString AlternativesModel::display(const Alternative& alternative, int column) c
         return text(alternative.text);
     case DeltaTime:
         if (!alternative.legal) return {};
-        if (!std::isfinite(alternative.time)) return tr("impossible");
-        return m_unit == "s" ? formatDelta(alternative.deltaTime)
-                             : formatCost(alternative.deltaTime, m_unit);
+        if (!std::isfinite(alternative.time))
+            return isExact(alternative) ? tr("impossible") : tr("not found");
+        return (isExact(alternative) ? QString() : QStringLiteral("≤ ")) +
+               (m_unit == "s" ? formatDelta(alternative.deltaTime)
+                              : formatCost(alternative.deltaTime, m_unit));
     case DeltaMemory:
         if (!alternative.legal || !std::isfinite(alternative.time)) return {};
         return formatBytesDelta(alternative.deltaMemory);
@@ -74,8 +84,12 @@ QVariant AlternativesModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         return display(alternative, index.column());
     case Qt::ToolTipRole:
-        return alternative.legal ? tr("Times are modelled, with everything else re-optimised.")
-                                 : text(alternative.reason);
+        if (!alternative.legal) return text(alternative.reason);
+        if (isExact(alternative))
+            return tr("Times are modelled, with everything else re-optimised.");
+        return tr("Times are modelled, with everything else re-optimised as far as a short search "
+                  "goes: a step takes at least %1.")
+            .arg(formatCost(alternative.leastTime, m_unit));
     case Qt::TextAlignmentRole:
         return index.column() == Choice || index.column() == Note
                    ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)

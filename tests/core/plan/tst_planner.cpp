@@ -124,6 +124,26 @@ private slots:
             }
         }
     }
+    /// Where tables would be too large each choice has a time and a bound around the exact price.
+    void alternativesOfWideGraphs() {
+        const auto context = test::contextOf(stack(3), request());
+        const Plan plan = optimise(context);
+        PlannerOptions narrow;
+        narrow.maxTableEntries = 1;
+        for (const char* name : {"layer1.up", "layer2.up.weight"}) {
+            const OpId op = *context->graph->findOp(name);
+            const std::vector<Alternative> searched = alternatives(plan, op, narrow);
+            for (const Alternative& exact : alternatives(plan, op)) {
+                if (!exact.legal) continue;
+                QCOMPARE(exact.leastTime, exact.time);
+                const auto same = std::ranges::find(searched, exact.text, &Alternative::text);
+                QVERIFY(same != searched.end());
+                QVERIFY(same->leastTime <= exact.time * (1 + 1e-12));
+                QVERIFY(same->time >= exact.time * (1 - 1e-12));
+                QVERIFY(std::isfinite(same->time));
+            }
+        }
+    }
     void memoryLimit() {
         const auto context = test::contextOf(stack(), request());
         const Plan free = optimise(context);
