@@ -44,7 +44,7 @@ int run(int argc, char** argv) {
     app::addInfo(cli, action);
     app::addPlan(cli, action);
     app::addVerify(cli, action);
-    app::addSchedule(cli, action);
+    app::addSchedule(cli, arguments, action);
     app::addSolve(cli, action);
     app::addClusters(cli, action);
     app::addScreenshot(cli, arguments, action);

@@ -9,7 +9,7 @@ shardlens_root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # What the program is built from. CONTRIBUTING.md says why each library is used.
 build_packages=(
     g++ cmake ninja-build pkg-config
-    qt6-base-dev
+    qt6-base-dev qt6-svg-dev
     libgraphviz-dev libboost-graph-dev libsqlite3-dev zlib1g-dev
     libfmt-dev nlohmann-json3-dev libcli11-dev
     fonts-dejavu-core

@@ -5,6 +5,7 @@
 #include "ui/commands/command_palette.h"
 #include "ui/format.h"
 #include "ui/panels/job_bar.h"
+#include "ui/panels/timeline_panel.h"
 
 #include <QApplication>
 #include <QCloseEvent>
@@ -84,6 +85,7 @@ void MainWindow::openFile(const QString& file) {
 
 bool MainWindow::saveTo(const QString& file) {
     m_controller->saveViewStateNow();
+    m_timeline->saveViewStateNow();
     if (!m_document.saveAs(file)) return false;
     rememberRecent(QFileInfo(file).absoluteFilePath());
     updateTitle();
@@ -192,6 +194,7 @@ void MainWindow::saveState() {
     if (m_settings) m_settings->setValue(QStringLiteral("geometry"), saveGeometry());
     if (!m_document.isOpen()) return;
     m_controller->saveViewStateNow();
+    m_timeline->saveViewStateNow();
     const QByteArray docks = QMainWindow::saveState(kStateVersion).toBase64();
     m_document.setViewState(kDocksKey, QStringLiteral("\"%1\"").arg(QString::fromLatin1(docks)));
 }
@@ -209,7 +212,7 @@ bool MainWindow::waitForIdle(int milliseconds) {
         if (deadline.hasExpired()) return false;
         QApplication::processEvents(QEventLoop::AllEvents, 20);
         if (!m_document.waitForIdle(static_cast<int>(deadline.remainingTime()))) return false;
-    } while (m_controller->busy());
+    } while (m_controller->busy() || m_timeline->busy());
     QApplication::processEvents();
     return true;
 }
@@ -302,6 +305,15 @@ void MainWindow::connectCommands() {
     connect(parameters, &QAction::toggled, m_controller, &GraphController::setParametersShown);
     connect(m_controller, &GraphController::parametersShownChanged, parameters,
             &QAction::setChecked);
+    QAction* timeline = commands.action("view.timeline");
+    connect(timeline, &QAction::triggered, this, [this](bool shown) {
+        m_timelineDock->setVisible(shown);
+        if (!shown) return;
+        m_timelineDock->raise();
+        m_timeline->setFocus();
+    });
+    connect(m_timelineDock, &QDockWidget::visibilityChanged, this,
+            [this, timeline] { timeline->setChecked(!m_timelineDock->isHidden()); });
     commands.connectTo("view.resetDocks", [this] { placePanels(); });
     commands.connectTo("plan.pin", [this] { m_controller->pinSelected(); });
     commands.connectTo("plan.unpin", [this] { m_controller->unpinSelected(); });

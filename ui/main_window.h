@@ -25,6 +25,7 @@ class Legend;
 class MeshPanel;
 class PinsPanel;
 class SetupPanel;
+class TimelinePanel;
 class TotalsPanel;
 
 struct MainWindowOptions {
@@ -50,6 +51,7 @@ public:
     GraphView& graphView() { return *m_view; }
     GraphController& graph() { return *m_controller; }
     InspectorPanel& inspector() { return *m_inspector; }
+    TimelinePanel& timeline() { return *m_timeline; }
     TotalsPanel& totals() { return *m_totals; }
     MessageBar& messageBar() { return *m_messages; }
     CommandRegistry& commands() { return *m_commands; }
@@ -102,6 +104,8 @@ private:
     MeshPanel* m_mesh = nullptr;
     PinsPanel* m_pins = nullptr;
     IssuesPanel* m_issues = nullptr;
+    TimelinePanel* m_timeline = nullptr;
+    QDockWidget* m_timelineDock = nullptr;
     JobBar* m_jobs = nullptr;
     QLineEdit* m_search = nullptr;
     QLabel* m_matches = nullptr;

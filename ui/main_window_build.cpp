@@ -7,6 +7,7 @@
 #include "ui/panels/list_panels.h"
 #include "ui/panels/mesh_panel.h"
 #include "ui/panels/setup_panel.h"
+#include "ui/panels/timeline_panel.h"
 #include "ui/panels/totals_panel.h"
 #include "ui/views/legend.h"
 
@@ -75,6 +76,11 @@ void MainWindow::buildPanels() {
     addPanel(QStringLiteral("totalsDock"), tr("Plan"), m_totals, Qt::RightDockWidgetArea);
     addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), m_inspector,
              Qt::RightDockWidgetArea);
+    m_timeline = new TimelinePanel(m_document, this);
+    m_timelineDock = addPanel(QStringLiteral("timelineDock"), tr("Timeline"), m_timeline,
+                              Qt::BottomDockWidgetArea);
+    m_timelineDock->hide();
+    connect(m_timeline, &TimelinePanel::message, this, &MainWindow::showMessage);
     const auto show = [this](OpId op) { m_controller->showOp(op); };
     connect(m_inspector, &InspectorPanel::opRequested, this, show);
     connect(m_pins, &PinsPanel::opRequested, this, show);
@@ -101,11 +107,15 @@ void MainWindow::placePanels() {
         addDockWidget(Qt::RightDockWidgetArea, dock);
         dock->show();
     }
+    removeDockWidget(m_timelineDock);
+    addDockWidget(Qt::BottomDockWidgetArea, m_timelineDock);
+    m_timelineDock->hide(); // large, and not for every model: View > Timeline
     tabifyDockWidget(pins, issues);
     pins->raise();
     resizeDocks({setup, inspector}, {290, 390}, Qt::Horizontal);
     resizeDocks({setup, mesh, pins}, {270, 330, 190}, Qt::Vertical);
     resizeDocks({totals, inspector}, {215, 600}, Qt::Vertical);
+    resizeDocks({m_timelineDock}, {380}, Qt::Vertical);
 }
 
 void MainWindow::buildToolBar() {

@@ -2,11 +2,13 @@
 // `shardlens schedule`: a pipeline schedule by name, or from a CSV file of PyTorch, run through the
 // event engine: step time, bubble by cause and memory of every device; or all schedules side by
 // side. It can be written as CSV for PyTorch, and as a trace for Perfetto.
+#include "app/application.h"
 #include "app/commands/commands.h"
 #include "core/error.h"
 #include "core/schedule/schedule_csv.h"
 #include "core/schedule/trace.h"
 #include "core/schedule/validate.h"
+#include "ui/views/timeline_export.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,7 +28,7 @@ struct ScheduleOptions {
     StageTimes times;
     std::uint32_t slices = 0; ///< equal ones; 0 = the schedule's own
     double transfer = 0, capacity = kUnlimited;
-    std::string import, csv, trace;
+    std::string import, csv, trace, svg, png;
     bool all = false, json = false;
 };
 
@@ -175,11 +177,26 @@ void writeFile(const std::string& name, auto&& write) {
     if (!file) throw Error("the file could not be written", name, "check folder and free space");
 }
 
-int show(ScheduleOptions& options) {
+/// Pictures of the whole step, painted as the window does.
+void draw(const ScheduleOptions& options, std::shared_ptr<const Schedule> schedule,
+          Arguments arguments) {
+    if (options.svg.empty() && options.png.empty()) return;
+    const auto application = makeOffscreenApplication(arguments.count, arguments.values);
+    const TimelinePicture picture(std::move(schedule), {});
+    TimelineExport page;
+    page.font = QApplication::font();
+    page.format = TimelineFormat::Svg;
+    if (!options.svg.empty()) writeTimeline(picture, QString::fromStdString(options.svg), page);
+    page.format = TimelineFormat::Png;
+    if (!options.png.empty()) writeTimeline(picture, QString::fromStdString(options.png), page);
+}
+
+int show(ScheduleOptions& options, Arguments arguments) {
     if (options.all) return showAll(options);
     ScheduleSpec spec = specFor(options, options.spec.name);
     std::string title;
-    Schedule s;
+    const auto made = std::make_shared<Schedule>();
+    Schedule& s = *made;
     if (!options.import.empty()) {
         auto imported = readScheduleCsv(readFile(options.import), options.import);
         title = options.import;
@@ -200,6 +217,7 @@ int show(ScheduleOptions& options) {
         writeFile(options.trace,
                   [&](std::ostream& out) { writeTrace(out, s.program, s.timeline, s.account); });
     }
+    draw(options, made, arguments);
     if (options.json) {
         nlohmann::ordered_json out = {{"schedule", title},
                                       {"devices", s.orders.devices},
@@ -262,7 +280,7 @@ void addTimes(CLI::App& command, ScheduleOptions& options) {
 
 } // namespace
 
-void addSchedule(CLI::App& app, Action& action) {
+void addSchedule(CLI::App& app, Arguments arguments, Action& action) {
     auto* command = app.add_subcommand("schedule", "Run a pipeline schedule, or all of them");
     const auto options = std::make_shared<ScheduleOptions>();
     auto* name = command->add_option("--name", options->spec.name, "Which one; --all lists them")
@@ -272,12 +290,17 @@ void addSchedule(CLI::App& app, Action& action) {
     auto* csv = command->add_option("--csv", options->csv, "Write the schedule for PyTorch");
     auto* trace = command->add_option("--trace", options->trace,
                                       "Write a Chrome trace, which Perfetto opens; 1 is a second");
+    auto* svg = command->add_option("--svg", options->svg, "Draw the timeline into an SVG file");
+    auto* png = command->add_option("--png", options->png, "Draw the timeline into a PNG file");
     all->excludes(name)->excludes(import)->excludes(csv)->excludes(trace);
+    all->excludes(svg)->excludes(png);
     import->excludes(name);
     addSizes(*command, *options);
     addTimes(*command, *options);
     command->add_flag("--json", options->json, "Write JSON");
-    command->callback([options, &action] { action = [options] { return show(*options); }; });
+    command->callback([options, arguments, &action] {
+        action = [options, arguments] { return show(*options, arguments); };
+    });
 }
 
 } // namespace shardlens::app

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/plan/planner.h"
 #include "ui/main_window.h"
+#include "ui/views/timeline_view.h"
 
 #include <fmt/format.h>
 
@@ -34,6 +35,8 @@ int printReport(const std::string& file) {
 int openWindow(const std::string& file, Arguments arguments) {
     if (!hasDisplay()) return printReport(file);
     const auto application = makeWindowApplication(arguments.count, arguments.values);
+    installGraphAccessibility();
+    installTimelineAccessibility();
     MainWindowOptions options;
     options.layoutHelper = QCoreApplication::applicationFilePath().toStdString();
     MainWindow window(QString::fromStdString(file), options);

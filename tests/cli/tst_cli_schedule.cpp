@@ -7,6 +7,7 @@
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QXmlStreamReader>
 
 using namespace shardlens::test;
 using Json = nlohmann::json;
@@ -24,6 +25,11 @@ private slots:
 
 private:
     QString path(const QString& name) const { return m_dir.filePath(name); }
+
+    static QByteArray contents(const QString& name) {
+        QFile file(name);
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    }
 
     QTemporaryDir m_dir;
 };
@@ -83,6 +89,16 @@ void TestCliSchedule::filesInAndOut() {
     QFile file(trace);
     QVERIFY(file.open(QIODevice::ReadOnly));
     QVERIFY(Json::parse(file.readAll().toStdString()).at("traceEvents").size() > 4 * 8 * 3);
+    const QString svg = path("s.svg"), png = path("s.png");
+    QCOMPARE(run(QStringList{"schedule", "--svg", svg, "--png", png} + sizes).code, 0);
+    QXmlStreamReader drawn(contents(svg));
+    int texts = 0;
+    while (!drawn.atEnd()) {
+        if (drawn.readNext() == QXmlStreamReader::StartElement && drawn.name() == u"text") ++texts;
+    }
+    QVERIFY2(!drawn.hasError(), qPrintable(drawn.errorString()));
+    QVERIFY(texts > 2 * 4 * 8); // each pass of each stage has its label
+    QVERIFY(contents(png).startsWith("\x89PNG"));
     const Outcome read = run({"schedule", "--import", csv, "--json"});
     QCOMPARE(read.code, 0);
     const Json before = Json::parse(made.out.toStdString()),
@@ -104,6 +120,7 @@ void TestCliSchedule::errors_data() {
     row("memory", {"--capacity", "3"}, 1, "device 0: memory reaches 4 at 3 with 0F3");
     row("no file", {"--import", "/nowhere.csv"}, 1, "cannot be opened");
     row("no schedule", {"--import", SHARDLENS_SOURCE "/README.md"}, 1, "is no action");
+    row("unwritable picture", {"--svg", "/nowhere/s.svg"}, 1, "/nowhere/s.svg");
     row("unwritable", {"--csv", "/nowhere/s.csv"}, 1, "could not be written");
     row("cannot say", {"--name", "terapipe", "--csv", "s.csv"}, 1,
         "cannot be written to a schedule CSV");

@@ -59,6 +59,8 @@ constexpr std::array kCommands = {
     CommandSpec{"view.parameters", kView, COMMAND_TEXT("&Parameters"),
                 COMMAND_TEXT("Draw parameters and constants on the ops that read them"), "",
                 kWindow, true},
+    CommandSpec{"view.timeline", kView, COMMAND_TEXT("&Timeline"),
+                COMMAND_TEXT("Run a pipeline schedule and look into it"), "Ctrl+T", kWindow, true},
     CommandSpec{"view.resetDocks", kView, COMMAND_TEXT("&Reset panels"),
                 COMMAND_TEXT("Put all panels back in their places"), ""},
     CommandSpec{"plan.pin", kPlan, COMMAND_TEXT("&Pin"),
