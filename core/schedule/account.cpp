@@ -51,15 +51,8 @@ private:
 
     /// Tasks of the compute stream that start on their own, in the order of time.
     std::vector<TaskId> slotsOf(std::uint32_t device) const {
-        const Queue& queue = m_program.queues[device];
-        std::vector<TaskId> slots;
-        slots.reserve(queue.end - queue.begin);
-        for (TaskId id = queue.begin; id < queue.end; ++id) {
-            if (!m_program.tasks[id].joined) slots.push_back(id);
-        }
-        if (!queue.listed) {
-            std::ranges::stable_sort(slots, {}, [&](TaskId id) { return m_timeline.start[id]; });
-        }
+        std::vector<TaskId> slots = runOrder(m_timeline, m_program.queues[device]);
+        std::erase_if(slots, [&](TaskId id) { return m_program.tasks[id].joined; });
         return slots;
     }
 

@@ -90,14 +90,8 @@ Orders asLists(const Orders& orders, const Program& program, const Timeline& tim
     Orders out = orders;
     out.rule.reset();
     for (std::uint32_t d = 0; d < program.devices; ++d) {
-        const Queue& queue = program.queues[d];
-        std::vector<TaskId> ids(queue.end - queue.begin);
-        std::iota(ids.begin(), ids.end(), queue.begin);
-        if (!queue.listed) {
-            std::ranges::stable_sort(ids, {}, [&](TaskId id) { return timeline.start[id]; });
-        }
         out.lists[d].clear();
-        for (const TaskId id : ids) {
+        for (const TaskId id : runOrder(timeline, program.queues[d])) {
             if (!isSend(program.tasks[id].pass)) out.lists[d].push_back(program.tasks[id]);
         }
     }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 namespace shardlens::schedule {
 namespace {
@@ -107,6 +108,7 @@ Engine::Engine(const Program& program) : m_program(program), m_tasks(program.tas
                   m_queueOf.begin() + program.queues[q].end, q);
     }
     if (std::ranges::any_of(program.queues, [](const Queue& q) { return !q.listed; })) {
+        m_out.sequence.assign(n, 0);
         m_lanes.resize(queues);
         for (Lanes& lanes : m_lanes) lanes.ready.resize(Lanes::kTokens * program.chunks);
         m_isTouched.assign(queues, 0);
@@ -124,6 +126,11 @@ void Engine::start(TaskId leader, double time) {
         m_out.end[id] = end;
     }
     m_out.makespan = std::max(m_out.makespan, end);
+    if (!m_lanes.empty()) {
+        for (TaskId id = leader; id < leader + size; ++id) {
+            m_out.sequence[id] = static_cast<std::uint32_t>(m_count) + id - leader;
+        }
+    }
     m_count += size;
     m_free[queue] = end;
     m_started.push_back(leader);
@@ -294,6 +301,15 @@ Timeline Engine::run() {
 }
 
 } // namespace
+
+std::vector<TaskId> runOrder(const Timeline& timeline, const Queue& queue) {
+    std::vector<TaskId> ids(queue.end - queue.begin);
+    std::iota(ids.begin(), ids.end(), queue.begin);
+    if (!queue.listed) {
+        std::ranges::sort(ids, {}, [&](TaskId id) { return timeline.sequence[id]; });
+    }
+    return ids;
+}
 
 Timeline simulate(const Program& program) {
     return Engine(program).run();

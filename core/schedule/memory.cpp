@@ -19,13 +19,9 @@ std::vector<MemoryPoint> memoryCurve(const Program& program, const Timeline& tim
     constexpr double kSameTime = 1e-12;
     const Queue& queue = program.queues[device];
     std::vector<Change> taken, given;
-    for (TaskId id = queue.begin; id < queue.end; ++id) {
+    for (const TaskId id : runOrder(timeline, queue)) {
         if (program.allocated[id] > 0) taken.push_back({timeline.start[id], program.allocated[id]});
         if (program.freed[id] > 0) given.push_back({timeline.end[id], program.freed[id]});
-    }
-    if (!queue.listed) {
-        std::ranges::stable_sort(taken, {}, &Change::time);
-        std::ranges::stable_sort(given, {}, &Change::time);
     }
     std::vector<MemoryPoint> curve{{0, program.staticMemory[device]}};
     curve.reserve(taken.size() + given.size() + 1);

@@ -19,9 +19,16 @@ struct Timeline {
     };
 
     std::vector<double> start, end; ///< by task
-    std::vector<Held> held;         ///< by queue in the order of time
-    double makespan = 0;            ///< end of the last task
+    /// By task: how many have started before it. Where a queue goes by rule this is its order,
+    /// since tasks that take no time start at the same moment as others. Empty when all queues are
+    /// lists.
+    std::vector<std::uint32_t> sequence;
+    std::vector<Held> held; ///< by queue in the order of time
+    double makespan = 0;    ///< end of the last task
 };
+
+/// The tasks of a queue in the order in which they have run.
+std::vector<TaskId> runOrder(const Timeline& timeline, const Queue& queue);
 
 /// Runs the program: each queue takes its next task, or its best ready one, as soon as it is free
 /// and what the task waits for has ended.

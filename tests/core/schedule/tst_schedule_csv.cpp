@@ -146,7 +146,7 @@ void TestScheduleCsv::whatItCannotSay() {
 void TestScheduleCsv::refusals_data() {
     QTest::addColumn<QByteArray>("text");
     QTest::addColumn<QByteArray>("part"); ///< of the sentence
-    const auto row = [](const char* name, QByteArray text, const char* part) {
+    const auto row = [](const char* name, const QByteArray& text, const char* part) {
         QTest::newRow(name) << text << QByteArray(part);
     };
     row("empty", "", "no action");

@@ -96,8 +96,8 @@ void TestScheduleRules::brokenOrders_data() {
     QTest::addColumn<QString>("where");
     QTest::addColumn<Break>("change");
     const auto row = [](const char* what, BrokenRule rule, const char* name, const char* problem,
-                        const char* where, Break change) {
-        QTest::newRow(what) << int(rule) << name << problem << where << std::move(change);
+                        const char* where, const Break& change) {
+        QTest::newRow(what) << int(rule) << name << problem << where << change;
     };
     using enum BrokenRule;
     row("twice", Complete, "1f1b", "1F2 is there twice", "device 1",
@@ -278,9 +278,7 @@ void TestScheduleRules::limits() {
 void TestScheduleRules::numbers_data() {
     QTest::addColumn<std::function<void(ScheduleSpec&)>>("change");
     using Change = std::function<void(ScheduleSpec&)>;
-    const auto row = [](const char* name, Change change) {
-        QTest::newRow(name) << std::move(change);
-    };
+    const auto row = [](const char* name, const Change& change) { QTest::newRow(name) << change; };
     row("no devices", [](ScheduleSpec& s) { s.devices = 0; });
     row("too many devices", [](ScheduleSpec& s) { s.devices = 1u << 30; });
     row("no micro-batches", [](ScheduleSpec& s) { s.microBatches = 0; });

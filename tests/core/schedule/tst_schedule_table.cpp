@@ -193,7 +193,7 @@ void TestScheduleTable::dualPipe() {
     for (const auto& [m, makespan] : {std::pair{16u, 54.0}, std::pair{20u, 66.0}}) {
         const Schedule s = makeSchedule(specOf("dualpipe", 8, m));
         SAME(s.timeline.makespan, makespan);
-        SAME(s.account.bubble, (8 / 2 - 1) * (3 + 2 - 3 * 1));
+        SAME(s.account.bubble, (8.0 / 2 - 1) * (3 + 2 - 3 * 1));
         SAME(s.account.peakMemory, 9);
     }
 }

@@ -3,7 +3,7 @@
 // Lists are filled by playing the dependencies through, so that no ring can come about.
 #pragma once
 
-#include "core/schedule/orders.h"
+#include "core/schedule/catalogue.h"
 
 #include <algorithm>
 #include <map>
@@ -98,6 +98,52 @@ inline RandomSchedule randomSchedule(std::mt19937& random, bool split) {
         waiting.erase(ready);
     }
     return out;
+}
+
+/// Of any schedule; a quarter of all times is zero.
+inline ScheduleSpec randomSpec(std::mt19937& random) {
+    const auto number = [&](std::uint32_t low, std::uint32_t high) {
+        return std::uniform_int_distribution<std::uint32_t>(low, high)(random);
+    };
+    const auto time = [&](std::uint32_t zeros = 1, std::uint32_t of = 4) {
+        const bool zero = number(0, of - 1) < zeros;
+        return zero ? 0.0 : std::uniform_real_distribution<double>(0, 3)(random);
+    };
+    const auto all = schedule::generators();
+    ScheduleSpec spec;
+    spec.name = all[number(0, static_cast<std::uint32_t>(all.size() - 1))].name;
+    const bool both = spec.name == "dualpipe" || spec.name == "chimera";
+    const bool inV = spec.name == "dualpipev" || spec.name == "zb-v" || spec.name[0] == 'v';
+    const bool interleaved = spec.name == "interleaved";
+    spec.devices = both ? 2 * number(1, 4) : number(1, 9);
+    spec.chunks = interleaved ? number(1, 4) : 1;
+    spec.microBatches = interleaved ? spec.devices * number(1, 4)
+                        : both      ? 2 * number(1, 14)
+                                    : number(1, 24);
+    spec.rounds = number(0, 3);
+    const std::uint32_t stages = spec.devices * (inV ? 2 : spec.chunks);
+    spec.times.clear();
+    const std::uint32_t entries = number(0, 1) == 0 ? 1 : stages;
+    for (std::uint32_t s = 0; s < entries; ++s) {
+        spec.times.push_back({time(), time(), time(), time(3), time(2, 3), time(2, 3)});
+    }
+    spec.transfer = {time(2)};
+    spec.transfers = static_cast<schedule::Transfers>(number(0, 2));
+    const bool linked = number(0, 3) == 0;
+    for (std::uint32_t s = 0; linked && s + 1 < stages; ++s) spec.links.push_back(number(0, 2));
+    spec.limit = number(0, 2) == 0 ? 0.5 * number(1, 30) : 0;
+    spec.freedByInput = 0.5 * number(0, 2);
+    spec.keptShare = 0.5 * number(0, 2);
+    spec.flush = number(0, 1) == 0;
+    spec.embeddings = number(1, 2);
+    spec.embedTime = time();
+    spec.embedSync = time();
+    spec.auxTime = time();
+    spec.overlapping = number(0, 1) == 0;
+    spec.jointFactor = number(0, 1) == 0 ? 1 : 0.8;
+    const std::uint32_t slices = spec.name == "terapipe" ? number(1, 4) : 1;
+    if (slices > 1) spec.slices.assign(slices, 1.0 / slices);
+    return spec;
 }
 
 } // namespace shardlens::test
