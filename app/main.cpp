@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
     app::addVerify(cli, action);
     app::addSchedule(cli, arguments, action);
     app::addSolve(cli, action);
+    app::addSweep(cli, action);
     app::addClusters(cli, action);
     app::addScreenshot(cli, arguments, action);
     app::addLayoutHelper(cli, action);

@@ -25,6 +25,7 @@ void addPlan(CLI::App& app, Action& action);
 void addVerify(CLI::App& app, Action& action);
 void addSchedule(CLI::App& app, Arguments arguments, Action& action);
 void addSolve(CLI::App& app, Action& action);
+void addSweep(CLI::App& app, Action& action);
 void addClusters(CLI::App& app, Action& action);
 /// A hidden flag: the program as the helper of core/layout, one layout a line from stdin to stdout.
 void addLayoutHelper(CLI::App& app, Action& action);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shardlens plan MODEL`: the best plan of a model on a cluster, as a report or as JSON; or the
-// choice problem behind it, unfolded, for other solvers.
+// choice problem behind it, unfolded, for other solvers. With --pipeline the plan of a whole job.
 #include "app/commands/commands.h"
-#include "app/model_file.h"
+#include "app/commands/pipeline.h"
 #include "core/error.h"
 #include "core/plan/planner.h"
 #include "core/solve/contest_file.h"
@@ -19,6 +19,7 @@ namespace {
 struct PlanOptions {
     std::string model, problemFile;
     RequestOptions request;
+    PipelineOptions pipeline;
     bool json = false, tieLayers = false;
 };
 
@@ -32,6 +33,8 @@ void writeProblem(const PlanContext& context, const std::string& name) {
 }
 
 int plan(const PlanOptions& options) {
+    if (options.pipeline.pipeline)
+        return runPipeline(options.model, options.request, options.pipeline, options.json);
     const ModelFile file = openModelFile(options.model, options.request);
     const auto context = makeContext(file.bundle.graph, file.bundle.folding, file.request);
     if (!options.problemFile.empty()) {
@@ -56,6 +59,9 @@ void addPlan(CLI::App& app, Action& action) {
     addPlanningOptions(*command, options->request);
     command->add_flag("--tie-layers", options->tieLayers,
                       "Give equal blocks equal plans, and show what that costs");
+    command->add_flag("--pipeline", options->pipeline.pipeline,
+                      "Divide the model into pipeline stages; --mesh and --pin do not apply");
+    addPipelineOptions(*command, options->pipeline);
     command->add_flag("--json", options->json, "Write the whole plan as JSON");
     command->add_option("--export-problem", options->problemFile,
                         "Only write the choice problem, unfolded, as `shardlens solve` reads it");

@@ -94,6 +94,17 @@ StageFigures StageTable::figures(std::size_t first, std::size_t last) {
     return row.ended[last - first];
 }
 
+double StageTable::floor(std::size_t unit) {
+    double least = solve::kInfinite;
+    for (const bool starts : {false, true}) {
+        const UnitTransfer& step = transfer(unit, starts);
+        for (std::size_t entry = 0; entry < step.entries(); ++entry)
+            for (std::size_t exit = 0; exit < step.exits(); ++exit)
+                least = std::min(least, step.cost(entry, exit));
+    }
+    return least;
+}
+
 double StageTable::largestUnit(std::size_t first, std::size_t last) {
     Row& row = rowOf(first, last);
     grow(row, first, last - first + 1);

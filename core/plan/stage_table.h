@@ -21,6 +21,8 @@ public:
 
     /// Units first … last, both included, as one stage: the choices that cost least by the weights.
     StageFigures figures(std::size_t first, std::size_t last);
+    /// No stretch that holds the unit costs less for it, by the weights.
+    double floor(std::size_t unit);
     /// Kept bytes of the unit that keeps most: what lives while it is recomputed.
     double largestUnit(std::size_t first, std::size_t last);
 

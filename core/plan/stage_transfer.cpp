@@ -82,7 +82,8 @@ std::shared_ptr<const StagedModel> stagedModel(std::shared_ptr<const Graph> grap
 }
 
 double StageWeights::of(const StageFigures& f) const {
-    return f.seconds() + sync * (f.sync + f.optimizer) +
+    return time * (f.forward + f.inputGrad + weightGrad * f.weightGrad) +
+           sync * (f.sync + f.optimizer) +
            memory * (f.kept + f.parameters + f.gradients + f.optimizerState);
 }
 
@@ -302,7 +303,7 @@ private:
         auto values = std::make_shared_for_overwrite<double[]>(size);
         for (std::size_t i = 0; i < size; ++i) {
             const auto& t = (*edge.times)[i];
-            values[i] = t.forward + t.backward + m_weights.sync * t.step;
+            values[i] = m_weights.time * (t.forward + t.backward) + m_weights.sync * t.step;
         }
         return values;
     }

@@ -30,8 +30,10 @@ std::shared_ptr<const StagedModel> stagedModel(std::shared_ptr<const Graph> grap
 /// What choices of a stage are ranked by: seconds of a micro-batch + sync * those of a step +
 /// memory * bytes.
 struct StageWeights {
+    double time = 1;
     double sync = 1.0 / 64;
     double memory = 1e-15; ///< seconds a byte: of equally quick choices the leaner one
+    double weightGrad = 1; ///< of `time`, for the weight gradient's seconds
     double of(const StageFigures& figures) const;
 };
 

@@ -36,7 +36,7 @@ public:
     PipelineSolution run() {
         m_best.bound = kInf;
         if (!m_gates.empty() && m_most >= 1) {
-            m_leastFill = path(kInf, 0);
+            m_leastFill = m_counted ? uncountedPath(kInf, 0) : path(kInf, 0);
             if (std::isfinite(m_leastFill)) bracket(0, m_gates.size() - 1);
         }
         m_best.bound = std::min(m_best.bound, m_best.seconds);
@@ -46,8 +46,14 @@ public:
 private:
     /// A candidate at the place where its stretch ends.
     struct Arc {
-        int first;
-        const StageCandidate* candidate;
+        int first = 0, devices = 0, mostBehind = 0;
+        double fill = 0, gate = 0;
+        const StageCandidate* candidate = nullptr;
+    };
+    /// What a path needs of it.
+    struct Step {
+        int first, mostBehind;
+        double cost;
     };
     struct Label {
         DeviceCounts used{};
@@ -69,7 +75,8 @@ private:
                         c.devices > m_problem.devices()[c.pool])
                         continue;
                     counted |= c.mostBehind < m_most - 1;
-                    m_arcs[static_cast<std::size_t>(last) + 1].push_back({first, &c});
+                    m_arcs[static_cast<std::size_t>(last) + 1].push_back(
+                        {first, c.devices, c.mostBehind, c.fill, c.gate, &c});
                     m_gates.push_back(c.gate);
                 }
         m_counted = counted;
@@ -91,30 +98,67 @@ private:
         if (m_options.stop.stop_requested()) throw Cancelled();
         ++m_best.paths;
         const std::size_t layers = m_counted ? static_cast<std::size_t>(m_most) + 1 : 1;
+        findSteps(limit, multiplier);
         m_ahead.assign(layers * (static_cast<std::size_t>(m_units) + 1), kInf);
         if (!m_counted) {
             m_ahead[0] = 0;
-            for (int unit = 1; unit <= m_units; ++unit) relax(0, unit, limit, multiplier);
+            for (int unit = 1; unit <= m_units; ++unit) relax(0, unit);
             return m_ahead[at(0, m_units)];
         }
         for (int behind = m_most; behind >= 0; --behind) {
             if (m_problem.exactStages == 0 || behind == m_most) m_ahead[at(behind, 0)] = 0;
             if (behind == m_most) continue;
-            for (int unit = 1; unit <= m_units - behind; ++unit)
-                relax(behind, unit, limit, multiplier);
+            for (int unit = 1; unit <= m_units - behind; ++unit) relax(behind, unit);
         }
         return m_ahead[at(0, m_units)];
     }
 
-    void relax(int behind, int unit, double limit, double multiplier) {
+    /// The same bound, however many stages follow.
+    double uncountedPath(double limit, double multiplier) {
+        ++m_best.paths;
+        std::vector<double> ahead(static_cast<std::size_t>(m_units) + 1, kInf);
+        ahead[0] = 0;
+        for (int unit = 1; unit <= m_units; ++unit)
+            for (const Arc& arc : m_arcs[static_cast<std::size_t>(unit)])
+                if (arc.gate <= limit)
+                    ahead[static_cast<std::size_t>(unit)] =
+                        std::min(ahead[static_cast<std::size_t>(unit)],
+                                 arc.fill + multiplier * arc.devices +
+                                     ahead[static_cast<std::size_t>(arc.first)]);
+        return ahead.back();
+    }
+
+    void relax(int behind, int unit) {
         double least = kInf;
         const double* rest = m_ahead.data() + at(behind + 1, 0);
-        for (const Arc& arc : m_arcs[static_cast<std::size_t>(unit)]) {
-            const StageCandidate& c = *arc.candidate;
-            if (c.gate > limit || c.mostBehind < behind) continue;
-            least = std::min(least, c.fill + multiplier * c.devices + rest[arc.first]);
-        }
+        for (const Step& step : m_steps[static_cast<std::size_t>(unit)])
+            if (step.mostBehind >= behind) least = std::min(least, step.cost + rest[step.first]);
         m_ahead[at(behind, unit)] = least;
+    }
+
+    /// Of each stretch the arcs that are cheapest for some number of stages behind.
+    void findSteps(double limit, double multiplier) {
+        m_steps.resize(m_arcs.size());
+        for (std::size_t unit = 0; unit < m_arcs.size(); ++unit) {
+            std::vector<Step>& steps = m_steps[unit];
+            steps.clear();
+            for (const Arc& arc : m_arcs[unit]) { // by stretch
+                if (arc.gate > limit) continue;
+                const Step step{arc.first, arc.mostBehind, arc.fill + multiplier * arc.devices};
+                const auto same = [&](const Step& s) { return s.first == step.first; };
+                auto begin = steps.end();
+                while (begin != steps.begin() && same(*std::prev(begin))) --begin;
+                const auto beaten = [](const Step& s, const Step& by) {
+                    return by.cost <= s.cost && by.mostBehind >= s.mostBehind;
+                };
+                if (std::any_of(begin, steps.end(), [&](const Step& s) { return beaten(step, s); }))
+                    continue;
+                steps.erase(std::remove_if(begin, steps.end(),
+                                           [&](const Step& s) { return beaten(s, step); }),
+                            steps.end());
+                steps.push_back(step);
+            }
+        }
     }
 
     // --- brackets -------------------------------------------------------------------------------
@@ -123,7 +167,10 @@ private:
 
     void bracket(std::size_t low, std::size_t high) {
         const double g = m_gates[low];
-        const double bound = std::max(path(m_gates[high], g / m_devices), m_leastFill + g);
+        double bound = m_leastFill + g;
+        if (m_counted && bound < target()) // a quick one first
+            bound = std::max(bound, uncountedPath(m_gates[high], g / m_devices));
+        if (bound < target()) bound = std::max(bound, path(m_gates[high], g / m_devices));
         if (!std::isfinite(bound)) return;
         if (bound >= target()) {
             m_best.bound = std::min(m_best.bound, bound);
@@ -228,7 +275,8 @@ private:
     const PipelineSearchOptions& m_options;
     int m_units, m_devices, m_most = 0;
     bool m_counted = false;
-    std::vector<std::vector<Arc>> m_arcs; ///< by the unit after their last
+    std::vector<std::vector<Arc>> m_arcs;   ///< by the unit after their last
+    std::vector<std::vector<Step>> m_steps; ///< of the path at hand
     std::vector<double> m_gates;
     std::vector<double> m_ahead;
     double m_leastFill = 0;

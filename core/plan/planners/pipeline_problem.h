@@ -51,6 +51,9 @@ public:
 
     /// Adds a list of candidates that stretches may share. @return its number
     int addList(std::vector<StageCandidate> candidates);
+    const std::vector<StageCandidate>& list(int number) const {
+        return m_lists[static_cast<std::size_t>(number)];
+    }
     void use(int first, int last, int list);
     const std::vector<StageCandidate>& candidates(int first, int last) const;
 

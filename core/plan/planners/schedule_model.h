@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipeline schedules in closed form: what a stage adds to the step and how many micro-batches it
+// keeps, so that a search can rank thousands of plans; the event engine (core/schedule) gives the
+// figure of the plan that is chosen. Formulas: reference planners.md section 4 and schedules.md
+// section 2 (Narayanan 2021 for 1F1B and interleaving, Qi 2024 for ZB-H1).
+//   step = sum of fill_i + max of gate_i
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardlens {
+
+/// What a stage takes on each of its devices.
+struct StagePrice {
+    double forward = 0, inputGrad = 0, weightGrad = 0; ///< seconds of one micro-batch
+    double recompute = 0;                              ///< the same, before the input gradient
+    double send = 0;     ///< to the next stage and back, seconds of one micro-batch and crossing
+    double step = 0;     ///< seconds once a step: gradients, optimizer, parameters
+    double resident = 0; ///< bytes: parameters, gradients, optimizer state, workspace
+    double perMicroBatch = 0; ///< bytes that one micro-batch in flight keeps
+    double transient = 0;     ///< bytes on top while recomputing or gathering
+
+    double seconds() const { return forward + inputGrad + weightGrad + recompute; }
+};
+
+enum class ScheduleKind : std::uint8_t { GPipe, OneFOneB, Interleaved, ZeroBubbleH1 };
+
+struct ScheduleModel {
+    ScheduleKind kind = ScheduleKind::OneFOneB;
+    int chunks = 1; ///< of a device's layers; more than 1 only where interleaved
+
+    /// As core/schedule names it. @throws PlanError with the names there are
+    static ScheduleModel named(std::string_view name, int chunks = 1);
+    std::string_view name() const;
+
+    double fill(const StagePrice& price) const;
+    double gate(const StagePrice& price, double microBatches) const;
+    /// Micro-batches in flight on a stage with `behind` stages after it, of `stages` in all.
+    double inFlight(int behind, int stages, double microBatches) const;
+    /// Stages that may follow one that has room for so many micro-batches; -1 if it does not work.
+    int mostBehind(double room, int stages, double microBatches) const;
+    /// Whether memory or order depend on the number of stages, which then must be given.
+    bool needsStages() const;
+
+    friend bool operator==(const ScheduleModel&, const ScheduleModel&) = default;
+
+private:
+    double ownFill(const StagePrice& price) const;
+};
+
+/// Seconds of a step by the closed form. @param prices in pipeline order
+double stepSeconds(const ScheduleModel& schedule, const std::vector<StagePrice>& prices,
+                   double microBatches);
+
+} // namespace shardlens

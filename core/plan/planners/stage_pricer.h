@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prices a stretch of a model as a pipeline stage: on which devices, as how many replicas of which
+// mesh, with which micro-batch, ZeRO stage and recomputation. The work of one replica comes from a
+// StageTable; replicas add the synchronisation of gradients, ZeRO the traffic of its stage, the cut
+// the traffic to the next stage.
+#pragma once
+
+#include "core/plan/planners/schedule_model.h"
+#include "core/plan/stage_table.h"
+
+#include <array>
+#include <functional>
+
+namespace shardlens {
+
+/// How a stage holds parameters and activations.
+struct StagePolicy {
+    int zero = 1;           ///< ZeRO stage over the replicas, 0 … 3
+    bool selective = false; ///< memory-bound ops are recomputed
+    double fullShare = 0;   ///< share of the units that are recomputed as a whole
+    friend bool operator==(const StagePolicy&, const StagePolicy&) = default;
+};
+
+/// The devices of one replica: one pool of the cluster, a mesh, samples a micro-batch.
+struct ReplicaKey {
+    std::uint8_t pool = 0;
+    std::vector<AxisSize> axes;
+    std::int64_t samples = 1;
+    int variant = 0; ///< which weights choose inside the mesh, see StagePricer::variants
+};
+
+struct StageOptionInfo {
+    ReplicaKey replica;
+    int replicas = 1;
+    int devices() const;
+};
+
+/// Sizes the model for a number of samples. May throw InputError where that is not possible.
+using SizedModel = std::function<std::shared_ptr<const StagedModel>(std::int64_t samples)>;
+
+class StagePricer {
+public:
+    /// @param pools one cluster for each kind of device
+    StagePricer(std::vector<Cluster> pools, SizedModel model);
+
+    const std::vector<Cluster>& pools() const { return m_pools; }
+    std::shared_ptr<const StagedModel> model(std::int64_t samples);
+
+    /// From quickest to leanest.
+    static const std::vector<StageWeights>& variants();
+
+    /// One replica of a stage, kept. @throws PlanError, InputError
+    class Replica {
+    public:
+        Replica(std::shared_ptr<const StagedModel> model, const Cluster& pool,
+                const ReplicaKey& key);
+
+        StagePrice price(std::size_t first, std::size_t last, int replicas,
+                         const StagePolicy& policy);
+        /// No policy has fewer seconds a step. @param update, parameters as of UnitFloor
+        double leastStep(double update, double parameters, int replicas);
+        const StagedModel& model() const { return m_table.model(); }
+        StageTable& table() { return m_table; }
+        int devices() const { return m_devices; }
+        /// Whether so many replicas can lie on whole nodes, or inside one.
+        bool fits(int replicas) const;
+
+    private:
+        /// A ring's time is a line in its bytes.
+        struct Line {
+            double latency = 0, perByte = 0;
+            double operator()(double bytes) const { return latency + bytes * perByte; }
+        };
+        struct Between {
+            int replicas = 1;
+            Line scatter, gather, reduce;
+        };
+        /// Collectives between the replicas.
+        const Between& between(int replicas);
+        double sendSeconds(std::size_t last, int replicas);
+        /// Parameters that several units have a copy of, bytes a device: more than once in the
+        /// stretch, and also outside of it.
+        struct Tied {
+            double repeated = 0, across = 0;
+        };
+        Tied tied(std::size_t first, std::size_t last) const;
+
+        Cluster m_pool;
+        int m_devices = 1;
+        std::vector<AxisSize> m_axes;
+        std::shared_ptr<const CostModel> m_cost;
+        StageTable m_table;
+        std::vector<Between> m_between;
+        std::array<std::vector<double>, 2> m_sends; ///< [inside a node][last unit], -1 unknown
+    };
+    Replica& replica(const ReplicaKey& key);
+    /// A table of one replica under other weights, not kept.
+    StageTable table(const ReplicaKey& key, const StageWeights& weights);
+
+private:
+    std::vector<Cluster> m_pools;
+    SizedModel m_sized;
+    std::map<std::int64_t, std::shared_ptr<const StagedModel>> m_models;
+    std::map<std::string, std::unique_ptr<Replica>> m_replicas;
+};
+
+} // namespace shardlens

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// See stage_space.h.
+#include "core/plan/planners/stage_space.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace shardlens {
+
+namespace {
+
+constexpr int kMostStages = 256;
+constexpr double kRoomUnit = 1 << 16; // room for micro-batches, as a whole number of parts
+
+/// From quickest to leanest at one ZeRO stage.
+constexpr std::array kRecomputation{
+    StagePolicy{1, false, 0},  StagePolicy{1, true, 0},    StagePolicy{1, true, 0.25},
+    StagePolicy{1, true, 0.5}, StagePolicy{1, true, 0.75}, StagePolicy{1, true, 1},
+};
+
+std::vector<std::int64_t> divisors(std::int64_t n) {
+    std::vector<std::int64_t> found;
+    for (std::int64_t d = 1; d * d <= n; ++d) {
+        if (n % d != 0) continue;
+        found.push_back(d);
+        if (d * d != n) found.push_back(n / d);
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+} // namespace
+
+StageSpace::StageSpace(StagePricer& pricer, const PipelineRequest& request)
+    : m_pricer(pricer), m_request(request), m_floors(pricer) {
+    for (const Cluster& pool : pricer.pools()) m_devices += pool.devices();
+    std::string reason;
+    for (const std::int64_t samples : divisors(request.batch)) {
+        if (samples > request.largestSamples) break;
+        try {
+            const auto model = m_pricer.model(samples);
+            if (!m_model) m_model = model;
+            if (model->units.units.size() == m_model->units.units.size())
+                m_sizes.push_back(samples);
+        } catch (const InputError& error) {
+            reason = error.what();
+        }
+    }
+    if (!m_model)
+        throw PlanError("the model cannot be sized for micro-batches: " + reason, "pipeline",
+                        "choose another batch");
+    for (const int cut : request.cuts)
+        if (cut < 1 || cut >= units())
+            throw PlanError(fmt::format("no stage can begin with unit {}", cut), "stage boundary",
+                            fmt::format("boundaries are 1 … {}", units() - 1));
+}
+
+DeviceCounts StageSpace::devices() const {
+    DeviceCounts counts{};
+    for (std::size_t pool = 0; pool < m_pricer.pools().size(); ++pool)
+        counts[pool] = m_pricer.pools()[pool].devices();
+    return counts;
+}
+
+double StageSpace::limit(std::size_t pool) const {
+    return m_request.memoryLimitBytes.value_or(m_pricer.pools()[pool].device.memoryBytes);
+}
+
+/// Replicas of every mesh inside a node, with every number of samples that divides the micro-batch.
+std::vector<StageOptionInfo> StageSpace::options(std::int64_t samples) {
+    std::vector<StageOptionInfo> found;
+    for (std::uint8_t pool = 0; pool < m_pricer.pools().size(); ++pool)
+        for (int tp = 1; tp <= m_pricer.pools()[pool].devicesPerNode; tp *= 2)
+            for (const std::int64_t each : m_sizes) {
+                if (samples % each != 0) continue;
+                const std::int64_t replicas = samples / each;
+                if (replicas * tp > m_pricer.pools()[pool].devices()) continue;
+                const ReplicaKey key{pool, {{"tp", tp}}, each, 0};
+                if (!m_pricer.replica(key).fits(static_cast<int>(replicas))) continue;
+                for (int v = 0; v < static_cast<int>(StagePricer::variants().size()); ++v)
+                    found.push_back({{pool, {{"tp", tp}}, each, v}, static_cast<int>(replicas)});
+            }
+    return found;
+}
+
+// --- bounds -------------------------------------------------------------------------------------
+
+double StageSpace::shareOf(const StageOptionInfo& option) const {
+    return option.devices() / m_devices;
+}
+
+/// Sum over the units of the least of fill + gate * devices / all devices: see pipeline_problem.h.
+/// Few stages of a small micro-batch cannot use all devices.
+double StageSpace::boundOf(const std::vector<StageOptionInfo>& options,
+                           const ScheduleModel& schedule, int microBatches, int stages) {
+    const auto& units = m_model->units;
+    std::vector<double> byKind(units.kinds, std::numeric_limits<double>::infinity());
+    double most = 0; // devices of a stage
+    for (const StageOptionInfo& option : options) most = std::max<double>(most, option.devices());
+    const double usable = stages > 0 ? std::min(m_devices, stages * most) : m_devices;
+    for (const StageOptionInfo& option : options) {
+        if (option.replica.variant != 0) continue;
+        const std::vector<UnitFloor>& floors = m_floors.of(option.replica);
+        StagePricer::Replica& replica = m_pricer.replica(option.replica);
+        for (std::size_t k = 0; k < byKind.size(); ++k)
+            byKind[k] = std::min(
+                byKind[k],
+                shardlens::boundOf(
+                    floors[k],
+                    replica.leastStep(floors[k].update, floors[k].parameters, option.replicas),
+                    schedule, microBatches, option.devices() / usable));
+    }
+    double sum = 0;
+    for (const StageUnit& unit : units.units) sum += byKind[unit.kind];
+    return sum;
+}
+
+std::vector<PipelineCombination> StageSpace::combinations() {
+    std::vector<PipelineCombination> found;
+    const DeviceCounts counts = devices();
+    const int all = counts[0] + counts[1];
+    const auto add = [&](std::int64_t samples, int m, ScheduleModel schedule, int stages,
+                         double bound) {
+        if (m_request.stages > 0 && stages != m_request.stages) return;
+        if (!std::isfinite(bound)) return;
+        found.push_back({samples, m, schedule, stages, bound});
+    };
+    const bool single = std::ranges::count_if(m_model->units.units, [&](const StageUnit& u) {
+                            return u.run >= 0 && u.run != m_model->units.units[units() / 2u].run;
+                        }) == 0;
+    for (const std::int64_t samples : divisors(m_request.batch)) {
+        const int m = static_cast<int>(m_request.batch / samples);
+        const std::vector<StageOptionInfo> choices = options(samples);
+        if (choices.empty()) continue;
+        if (m_request.microBatches && *m_request.microBatches != m) continue;
+        for (const std::string& name : m_request.schedules) {
+            const ScheduleModel plain = ScheduleModel::named(name);
+            std::vector<int> chunks{1};
+            if (plain.kind == ScheduleKind::Interleaved) chunks = m_request.chunks;
+            for (const int v : chunks) {
+                const ScheduleModel schedule = ScheduleModel::named(name, v);
+                if (!schedule.needsStages()) {
+                    add(samples, m, schedule, m_request.stages,
+                        boundOf(choices, schedule, m, m_request.stages));
+                    continue;
+                }
+                if (plain.kind == ScheduleKind::Interleaved && !single) continue;
+                for (int p = 2; p <= std::min({units(), all, kMostStages}); ++p)
+                    if (all % p == 0 && (plain.kind != ScheduleKind::Interleaved || m % p == 0))
+                        add(samples, m, schedule, p, boundOf(choices, schedule, m, p));
+            }
+        }
+    }
+    std::ranges::stable_sort(found, {}, &PipelineCombination::bound);
+    return found;
+}
+
+// --- candidates ---------------------------------------------------------------------------------
+
+bool StageSpace::allowed(const PipelineCombination& combination, int first, int last) const {
+    if (std::ranges::any_of(m_request.cuts, [&](int cut) { return first < cut && cut <= last; }))
+        return false;
+    if (combination.schedule.chunks == 1) return true;
+    int layers = 0;
+    for (int u = first; u <= last; ++u)
+        layers += m_model->units.units[static_cast<std::size_t>(u)].run >= 0;
+    return layers > 0 && layers % combination.schedule.chunks == 0;
+}
+
+void StageSpace::setOptions(const PipelineCombination& combination, Offers& offers) {
+    const auto& units = m_model->units.units;
+    offers.least.assign(units.size() + 1, std::numeric_limits<double>::infinity());
+    offers.least[0] = 0;
+    for (StageOptionInfo& info : options(combination.samples)) {
+        Option option{std::move(info), nullptr, {0}};
+        option.replica = &m_pricer.replica(option.info.replica);
+        const std::vector<UnitFloor>& floors = m_floors.of(option.info.replica);
+        for (std::size_t u = 0; u < units.size(); ++u) {
+            const UnitFloor& floor = floors[units[u].kind];
+            const double step =
+                option.replica->leastStep(floor.update, floor.parameters, option.info.replicas);
+            const double least = shardlens::boundOf(floor, step, combination.schedule,
+                                                    combination.microBatches, shareOf(option.info));
+            option.bound.push_back(option.bound.back() + least);
+            offers.least[u + 1] = std::min(offers.least[u + 1], least);
+        }
+        offers.options.push_back(std::move(option));
+    }
+    for (std::size_t u = 0; u < units.size(); ++u) offers.least[u + 1] += offers.least[u];
+}
+
+/// @param slack by how much a candidate may be above the least of its units
+void StageSpace::addPolicies(const PipelineCombination& combination, int first, int last,
+                             std::size_t index, double slack, Offers& offers,
+                             std::vector<StageCandidate>& list) {
+    const Option& option = offers.options[index];
+    const auto f = static_cast<std::size_t>(first), l = static_cast<std::size_t>(last);
+    const double most = offers.least[l + 1] - offers.least[f] + slack;
+    if (option.bound[l + 1] - option.bound[f] >= most) return;
+    const double m = combination.microBatches, share = shareOf(option.info);
+    for (const int zero : {1, 2, 3}) {
+        for (StagePolicy policy : kRecomputation) {
+            policy.zero = zero;
+            const StagePrice price = option.replica->price(f, l, option.info.replicas, policy);
+            StageCandidate c{combination.schedule.fill(price), combination.schedule.gate(price, m),
+                             option.info.devices(), option.info.replica.pool};
+            if (c.fill + c.gate * share >= most) break; // the others are slower still
+            const double free = limit(c.pool) - price.resident - price.transient;
+            const double room = std::min(free / price.perMicroBatch, m);
+            if (room < 1) continue;
+            c.mostBehind = static_cast<int>(std::floor(room * kRoomUnit));
+            c.id = static_cast<std::uint32_t>(offers.choices.size());
+            offers.choices.push_back({index, policy});
+            list.push_back(c);
+            if (room < m) continue;
+            if (policy == StagePolicy{zero}) return; // all is kept: more sharding only costs
+            break;
+        }
+        if (option.info.replicas == 1) break;
+    }
+}
+
+StageSpace::Offers& StageSpace::offersOf(const PipelineCombination& combination, double incumbent) {
+    const auto [at, isNew] = m_offers.try_emplace(
+        {combination.samples, combination.schedule.kind, combination.schedule.chunks});
+    Offers& offers = at->second;
+    if (!isNew) return offers;
+    setOptions(combination, offers);
+    const double slack = incumbent - offers.least.back();
+    std::map<std::pair<std::size_t, int>, int> inner; ///< by kind and length
+    const auto& all = m_model->units.units;
+    for (int first = 0; first < units(); ++first)
+        for (int last = first; last < units(); ++last) {
+            if (!allowed(combination, first, last)) continue;
+            const std::size_t kind = all[static_cast<std::size_t>(first)].kind;
+            const bool shared = kind == all[static_cast<std::size_t>(last)].kind;
+            const auto known = inner.find({kind, last - first});
+            if (shared && known != inner.end()) {
+                offers.uses.push_back({{first, last}, known->second});
+                continue;
+            }
+            std::vector<StageCandidate> list;
+            for (std::size_t o = 0; o < offers.options.size(); ++o)
+                addPolicies(combination, first, last, o, slack, offers, list);
+            const int number = static_cast<int>(offers.lists.size());
+            offers.lists.push_back(undominated(std::move(list)));
+            offers.uses.push_back({{first, last}, number});
+            if (shared) inner[{kind, last - first}] = number;
+        }
+    return offers;
+}
+
+PipelineProblem StageSpace::problem(const PipelineCombination& combination, double incumbent) {
+    const Offers& offers = *(m_last = &offersOf(combination, incumbent));
+    PipelineProblem problem(units(), devices());
+    problem.mostStages = combination.stages > 0 ? combination.stages : kMostStages;
+    if (combination.schedule.kind == ScheduleKind::Interleaved || m_request.stages > 0)
+        problem.exactStages = combination.stages;
+    std::vector<int> numbers;
+    for (const std::vector<StageCandidate>& list : offers.lists) {
+        std::vector<StageCandidate> here;
+        for (StageCandidate c : list) {
+            c.mostBehind = combination.schedule.mostBehind(
+                c.mostBehind / kRoomUnit, combination.stages, combination.microBatches);
+            if (c.mostBehind >= 0) here.push_back(c);
+        }
+        numbers.push_back(problem.addList(std::move(here)));
+    }
+    for (const auto& [stretch, list] : offers.uses)
+        problem.use(stretch.first, stretch.second, numbers[static_cast<std::size_t>(list)]);
+    return problem;
+}
+
+PlannedStage StageSpace::stage(const PipelineStage& stage) {
+    const Choice& choice = m_last->choices[stage.candidate.id];
+    const Option& option = m_last->options[choice.option];
+    return {stage.first, stage.last, option.info, choice.policy,
+            option.replica->price(static_cast<std::size_t>(stage.first),
+                                  static_cast<std::size_t>(stage.last), option.info.replicas,
+                                  choice.policy)};
+}
+
+double StageSpace::leastMemory() {
+    const DeviceCounts counts = devices();
+    double bytes = 0;
+    const ReplicaKey key{0, {{"tp", 1}}, m_sizes.front(), 0};
+    const StagePrice whole =
+        m_pricer.replica(key).price(0, static_cast<std::size_t>(units() - 1), 1, {1, true, 1});
+    bytes = whole.resident / (counts[0] + counts[1]);
+    return bytes;
+}
+
+} // namespace shardlens

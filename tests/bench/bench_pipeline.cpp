@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long whole plans take to find: gpt3-175b on 1,024 A100, GPT-39B with planner alpa, a moved
+// stage boundary, and the growth with layers and devices. Prints wall and processor time.
+#include "core/plan/planners/alpa_planner.h"
+#include "core/plan/planners/megatron_grid.h"
+#include "tests/core/support/models.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+
+using namespace shardlens;
+
+namespace {
+
+struct Stopwatch {
+    std::chrono::steady_clock::time_point wall = std::chrono::steady_clock::now();
+    std::clock_t processor = std::clock();
+    std::string text() const {
+        return fmt::format(
+            "{:.3f} s ({:.3f} s of processor)",
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count(),
+            double(std::clock() - processor) / CLOCKS_PER_SEC);
+    }
+};
+
+StagePricer pricer(const std::string& config, const Cluster& cluster, std::int64_t sequence) {
+    return {{cluster}, [=](std::int64_t samples) {
+                PlanRequest request = test::onCluster("dgx-a100", 1, "tp=8", samples, sequence);
+                const auto path = std::filesystem::temp_directory_path() / "bench-pipeline.json";
+                std::ofstream(path) << config;
+                const ModelBundle bundle = loadModel(path, importOptions(request));
+                std::filesystem::remove(path);
+                return stagedModel(bundle.graph, bundle.folding);
+            }};
+}
+
+std::string gpt(int hidden, int layers, int heads, int vocabulary) {
+    return fmt::format(R"({{"model_type":"gpt2","n_embd":{},"n_layer":{},"n_head":{},)"
+                       R"("n_positions":2048,"vocab_size":{},"torch_dtype":"float16"}})",
+                       hidden, layers, heads, vocabulary);
+}
+
+void print(const char* what, const PipelineAnswer& a, const Stopwatch& watch) {
+    fmt::print("{}: {} x {}, {} stages, {} micro-batches: step {:.3f} s, bound {:.3f} s, gap "
+               "{:.2f} %, engine {:+.2f} %; {} of {} combinations solved in {}\n",
+               what, a.schedule.name(), a.schedule.chunks, a.stages.size(), a.microBatches,
+               a.seconds, a.bound, 100 * a.gap(), 100 * (a.simulated / a.seconds - 1), a.solved,
+               a.combinations, watch.text());
+}
+
+void large() {
+    StagePricer p = pricer(gpt(12288, 96, 96, 50257), clusterByName("dgx-a100", 128), 2048);
+    PipelineRequest request;
+    request.batch = 1536;
+    Stopwatch watch;
+    PipelineAnswer best = planPipeline(p, request);
+    print("gpt3-175b on 1,024 A100", best, watch);
+    watch = {};
+    const auto grid = megatronGrid(p, request);
+    fmt::print("  equal stages: {} points in {}, best {:.3f} s\n", grid.size(), watch.text(),
+               bestOf(grid)->seconds);
+    request.schedules = {std::string(best.schedule.name())};
+    request.chunks = {best.schedule.chunks};
+    request.microBatches = best.microBatches;
+    request.cuts = {best.stages[1].first + best.schedule.chunks};
+    request.stages = static_cast<int>(best.stages.size());
+    watch = {};
+    print("  a boundary moved", planPipeline(p, request), watch);
+    request.cuts.clear();
+    request.schedules = {"1f1b"};
+    watch = {};
+    print("  1f1b pinned", planPipeline(p, request), watch);
+}
+
+void alpa() {
+    StagePricer p = pricer(gpt(8192, 48, 64, 51200), clusterByName("p3.16xlarge", 8), 1024);
+    PipelineRequest request;
+    request.batch = 1024;
+    request.microBatches = 1024;
+    Stopwatch watch;
+    print("GPT-39B on 64 V100, planner alpa", planAlpa(p, request), watch);
+}
+
+void growth() {
+    PipelineRequest request;
+    request.batch = 512;
+    for (const int layers : {12, 48, 192, 1024}) {
+        StagePricer p = pricer(gpt(4096, layers, 32, 50257), clusterByName("dgx-a100", 16), 2048);
+        Stopwatch watch;
+        print(fmt::format("{} layers, 128 devices", layers).c_str(), planPipeline(p, request),
+              watch);
+    }
+    for (const int nodes : {1, 16, 128, 2048}) {
+        StagePricer p = pricer(gpt(4096, 32, 32, 50257), clusterByName("dgx-a100", nodes), 2048);
+        request.batch = std::max(512, nodes * 8);
+        Stopwatch watch;
+        print(fmt::format("32 layers, {} devices", nodes * 8).c_str(), planPipeline(p, request),
+              watch);
+    }
+}
+
+} // namespace
+
+int main() {
+    large();
+    alpa();
+    growth();
+}
