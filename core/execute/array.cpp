@@ -26,7 +26,12 @@ Array Array::like(const Array& other, Shape shape) {
 }
 
 Array Array::zeros(const TensorSpec& spec, Shape shape) {
+    if (isComplex(spec.dtype)) shape.push_back(2);
     return isHeldAsInteger(spec.dtype) ? integer(std::move(shape)) : real(std::move(shape));
+}
+
+bool isComplex(DType dtype) noexcept {
+    return dtype == DType::C64 || dtype == DType::C128;
 }
 
 bool isHeldAsInteger(DType dtype) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dense row-major host arrays for the reference kernels. Two element types are enough to check
-// rules: every floating-point type is computed in double, every integer and bool in int64.
+// rules: every floating-point type is computed in double, every integer and bool in int64. A
+// complex tensor has a dimension more here, behind the others: real and imaginary part.
 #pragma once
 
 #include "core/model/tensor.h"
@@ -21,6 +22,7 @@ struct Array {
     static Array real(Shape shape, double fill = 0);
     static Array integer(Shape shape, std::int64_t fill = 0);
     static Array like(const Array& other, Shape shape); ///< zeros of the same element type
+    /// @param shape a part of the spec's; complex arrays get their last dimension
     static Array zeros(const TensorSpec& spec, Shape shape);
 
     std::size_t size() const { return integral ? ints.size() : reals.size(); }
@@ -31,6 +33,7 @@ struct Array {
 
 /// Whether elements of this type are held as int64 (integers, bool), not double.
 bool isHeldAsInteger(DType dtype) noexcept;
+bool isComplex(DType dtype) noexcept;
 
 std::size_t countOf(const Shape& shape);                ///< product of the sizes, 1 for a scalar
 std::vector<std::size_t> stridesOf(const Shape& shape); ///< row-major, in elements

@@ -3,6 +3,8 @@
 // only move it to those that use it as an index.
 #include "core/execute/feeds.h"
 
+#include "core/model/index_windows.h"
+
 #include <algorithm>
 
 namespace shardlens {
@@ -84,6 +86,33 @@ Array madeUp(const Graph& graph, OpId id, std::int64_t bound, std::uint64_t seed
     return array;
 }
 
+/// What the numbers of index vectors stay below so that windows lie inside.
+std::int64_t windowsIndexed(const OpView& view, std::size_t port) {
+    const bool scatters = view.op.kind == OpKind::ScatterWindows;
+    const std::size_t windows = scatters ? scatteredArrays(view) : std::size_t{1};
+    if (port != windows) return 0;
+    const Shape& data = view.inputs[0].shape;
+    const Shape& found = (scatters ? view.inputs[windows + 1] : view.outputs[0]).shape;
+    const IndexWindows w = indexWindows(view, data, view.inputs[port].shape, found,
+                                        view.op.attributes.integers("slice_sizes"));
+    std::int64_t bound = 0;
+    for (std::size_t d = 0; d < data.size(); ++d) {
+        if (w.data[d].component == IndexWindows::kNone) continue;
+        const std::int64_t room = data[d] - w.data[d].size + 1;
+        bound = bound == 0 ? room : std::min(bound, room);
+    }
+    return bound;
+}
+
+/// A position of a dynamic slice or update.
+std::int64_t positionsIn(const OpView& view, std::size_t port) {
+    const bool updates = view.op.kind == OpKind::DynamicUpdate;
+    const std::size_t first = updates ? 2 : 1;
+    if (port < first) return 0;
+    const Shape& part = updates ? view.inputs[1].shape : view.outputs[0].shape;
+    return view.inputs[0].shape[port - first] - part[port - first] + 1;
+}
+
 /// What every index of a gather or scatter by elements or vectors stays below.
 std::int64_t entriesIndexed(const OpView& view) {
     const Shape &data = view.inputs[0].shape, &indices = view.inputs[1].shape;
@@ -117,6 +146,12 @@ std::int64_t rowsChosenBy(const OpView& view, std::size_t port) {
     case OpKind::GatherND:
     case OpKind::Scatter:
         return port == 1 ? entriesIndexed(view) : 0;
+    case OpKind::GatherWindows:
+    case OpKind::ScatterWindows:
+        return windowsIndexed(view, port);
+    case OpKind::DynamicSlice:
+    case OpKind::DynamicUpdate:
+        return positionsIn(view, port);
     case OpKind::OneHot:
         return port == 0 ? view.op.attributes.integer("depth", 0) : 0;
     case OpKind::ReverseSequence: {

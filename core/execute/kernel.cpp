@@ -18,7 +18,7 @@ const Kernel* find(OpKind kind) {
         for (auto family :
              {contractionKernels, convolutionKernels, elementwiseKernels, normKernels,
               reductionKernels, movementKernels, mixtureKernels, indexingKernels, positionKernels,
-              imageKernels, recurrentKernels, expertKernels, gradientKernels}) {
+              imageKernels, recurrentKernels, matrixKernels, expertKernels, gradientKernels}) {
             const std::vector<Kernel> more = family();
             kernels.insert(kernels.end(), more.begin(), more.end());
         }

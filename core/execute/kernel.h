@@ -88,6 +88,7 @@ std::vector<Kernel> indexingKernels(); ///< gathers and scatters by element and 
 std::vector<Kernel> positionKernels(); ///< generated tensors, one-hot, triangles
 std::vector<Kernel> imageKernels();    ///< resizing, grid sampling, local response norm
 std::vector<Kernel> recurrentKernels();
+std::vector<Kernel> matrixKernels(); ///< linear algebra, transforms, sorts, bits
 std::vector<Kernel> expertKernels();
 std::vector<Kernel> gradientKernels(); ///< backward kernels as ops of their own
 

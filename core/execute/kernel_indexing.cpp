@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers and scatters by element and by index vector. An entry that lies in another rank's part of
-// the data gives zero when it is read, and is left out when it is written.
+// Gathers and scatters, by element, by index vector and of windows. An entry that lies in another
+// rank's part of the data gives zero when it is read, and is left out when it is written.
+#include "core/execute/kernel_parts.h"
 #include "core/execute/kernel_support.h"
+#include "core/model/index_windows.h"
 
 #include <algorithm>
 
 namespace shardlens::kernels {
 
 namespace {
-
-constexpr std::ptrdiff_t kElsewhere = -1;
-using Places = std::vector<std::ptrdiff_t>;
 
 std::size_t axisOf(const KernelContext& context, std::size_t rank) {
     const std::int64_t axis = context.op().attributes.integer("axis", 0);
@@ -33,7 +32,8 @@ std::ptrdiff_t placeOf(const Shape& index, const Shape& shape, const Strides& st
 }
 
 /// For each element of `indices` the element of the data along the axis.
-Places elementPlaces(const KernelContext& context, const Array& data, const Array& indices) {
+Places elementPlaces(const KernelContext& context, Operands operands) {
+    const Array &data = *operands[0], &indices = *operands[1];
     const std::size_t axis = axisOf(context, data.shape.size());
     const Strides strides = signedStrides(data.shape);
     Places places;
@@ -46,7 +46,8 @@ Places elementPlaces(const KernelContext& context, const Array& data, const Arra
 }
 
 /// data[B.., K.., R..] at indices[B.., I.., n]: for each element [B.., I.., R..].
-Places vectorPlaces(const KernelContext& context, const Array& data, const Array& indices) {
+Places vectorPlaces(const KernelContext& context, Operands operands) {
+    const Array &data = *operands[0], &indices = *operands[1];
     const auto batch = static_cast<std::size_t>(context.op().attributes.integer("batch_dims", 0)),
                n = static_cast<std::size_t>(indices.shape.back());
     const Strides strides = signedStrides(data.shape);
@@ -90,12 +91,12 @@ Places cachePlaces(const KernelContext& context, Operands operands) {
 
 // --- gathers ------------------------------------------------------------------------------------
 
-using PlacesFunction = Places (*)(const KernelContext&, const Array& data, const Array& indices);
+using PlacesFunction = Places (*)(const KernelContext&, Operands);
 
 template <PlacesFunction kPlaces>
 Arrays gatherForward(const KernelContext& context, Operands operands) {
     const Array& data = *operands[0];
-    const Places places = kPlaces(context, data, *operands[1]);
+    const Places places = kPlaces(context, operands);
     Array result = Array::like(data, context.resultShape(0));
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (places[i] == kElsewhere) continue;
@@ -115,7 +116,7 @@ Arrays gatherBackward(const KernelContext& context, Operands operands, std::span
     const Array* gradient = gradientOf(gradients, 0);
     if (gradient == nullptr || !differentiable(operands, 0)) return given;
     given[0] = zerosLike(operands, 0);
-    const Places places = kPlaces(context, *operands[0], *operands[1]);
+    const Places places = kPlaces(context, operands);
     for (std::size_t i = 0; i < places.size(); ++i)
         if (places[i] != kElsewhere)
             given[0].reals[static_cast<std::size_t>(places[i])] += gradient->reals[i];
@@ -137,10 +138,23 @@ Reduction reductionOf(const KernelContext& context) {
 }
 
 Places scatterPlaces(const KernelContext& context, Operands operands) {
+    if (context.op().kind == OpKind::ScatterWindows) return scatteredPlaces(context, operands);
+    if (context.op().kind == OpKind::DynamicUpdate) return updatePlaces(context, operands);
     const std::string mode = context.op().attributes.text("mode", "elements");
     if (mode == "cache") return cachePlaces(context, operands);
-    return mode == "nd" ? vectorPlaces(context, *operands[0], *operands[1])
-                        : elementPlaces(context, *operands[0], *operands[1]);
+    return mode == "nd" ? vectorPlaces(context, operands) : elementPlaces(context, operands);
+}
+
+/// Operand of the updates of array 0; those of the next arrays follow.
+std::size_t firstUpdates(const KernelContext& context) {
+    switch (context.op().kind) {
+    case OpKind::DynamicUpdate:
+        return 1;
+    case OpKind::ScatterWindows:
+        return scatteredArrays(context.whole()) + 1;
+    default:
+        return 2;
+    }
 }
 
 template <typename T>
@@ -170,94 +184,111 @@ void write(std::vector<T>& data, const std::vector<T>& updates, const Places& pl
 }
 
 Arrays scatterForward(const KernelContext& context, Operands operands) {
-    // Where updates are cut the results add up: the data themselves go in once.
-    Array result = context.leads() ? *operands[0] : Array::like(*operands[0], operands[0]->shape);
     const Places places = scatterPlaces(context, operands);
-    if (result.integral)
-        write(result.ints, operands[2]->ints, places, reductionOf(context));
-    else
-        write(result.reals, operands[2]->reals, places, reductionOf(context));
-    return {std::move(result)};
+    const Reduction reduction = reductionOf(context);
+    Arrays results;
+    for (std::size_t i = 0; i < context.whole().outputs.size(); ++i) {
+        const Array &data = *operands[i], &updates = *operands[firstUpdates(context) + i];
+        // Where updates are cut the results add up: the data themselves go in once.
+        Array result = context.leads() ? data : Array::like(data, data.shape);
+        if (result.integral)
+            write(result.ints, updates.ints, places, reduction);
+        else
+            write(result.reals, updates.reals, places, reduction);
+        results.push_back(std::move(result));
+    }
+    return results;
 }
 
+/// What the gradient of one array is made from, and the gradients of it and of its updates.
+struct Scattered {
+    const Array &data, &updates, &result, &gradient;
+    Array toData, toUpdates;
+};
+
 /// Of several updates of one element the last stays.
-void overwrittenGradients(const Places& places, const Array& gradient, Array& data,
-                          Array& updates) {
-    data = gradient;
+void overwrittenGradients(const Places& places, Scattered& s) {
+    s.toData = s.gradient;
     for (std::size_t i = places.size(); i-- > 0;) {
         if (places[i] == kElsewhere) continue;
-        double& left = data.reals[static_cast<std::size_t>(places[i])];
-        updates.reals[i] = left;
+        double& left = s.toData.reals[static_cast<std::size_t>(places[i])];
+        s.toUpdates.reals[i] = left;
         left = 0;
     }
 }
 
+void addedGradients(const Places& places, Scattered& s) {
+    s.toData = s.gradient;
+    for (std::size_t i = 0; i < places.size(); ++i)
+        if (places[i] != kElsewhere)
+            s.toUpdates.reals[i] = s.gradient.reals[static_cast<std::size_t>(places[i])];
+}
+
 /// The gradient of a product by a factor is that of the product of the others, without division.
-void productGradients(const Places& places, const Array& gradient, Operands operands, Array& data,
-                      Array& updates) {
-    std::vector<std::vector<std::size_t>> at(gradient.size());
+void productGradients(const Places& places, Scattered& s) {
+    std::vector<std::vector<std::size_t>> at(s.gradient.size());
     for (std::size_t i = 0; i < places.size(); ++i)
         if (places[i] != kElsewhere) at[static_cast<std::size_t>(places[i])].push_back(i);
     for (std::size_t e = 0; e < at.size(); ++e) {
-        data.reals[e] = gradient.reals[e];
+        s.toData.reals[e] = s.gradient.reals[e];
         for (const std::size_t i : at[e]) {
-            data.reals[e] *= operands[2]->reals[i];
-            updates.reals[i] = gradient.reals[e] * operands[0]->reals[e];
+            s.toData.reals[e] *= s.updates.reals[i];
+            s.toUpdates.reals[i] = s.gradient.reals[e] * s.data.reals[e];
             for (const std::size_t other : at[e])
-                if (other != i) updates.reals[i] *= operands[2]->reals[other];
+                if (other != i) s.toUpdates.reals[i] *= s.updates.reals[other];
         }
     }
 }
 
 /// The gradient goes in equal parts to all that are as large as the result.
-void extremumGradients(const Places& places, const Array& gradient, const Array& result,
-                       Operands operands, Array& data, Array& updates) {
-    Numbers winners(gradient.size(), 0.0);
+void extremumGradients(const Places& places, Scattered& s) {
+    Numbers winners(s.gradient.size(), 0.0);
     for (std::size_t e = 0; e < winners.size(); ++e)
-        winners[e] = operands[0]->reals[e] == result.reals[e] ? 1 : 0;
+        winners[e] = s.data.reals[e] == s.result.reals[e] ? 1 : 0;
     const auto wins = [&](std::size_t i) {
         return places[i] != kElsewhere &&
-               operands[2]->reals[i] == result.reals[static_cast<std::size_t>(places[i])];
+               s.updates.reals[i] == s.result.reals[static_cast<std::size_t>(places[i])];
     };
     for (std::size_t i = 0; i < places.size(); ++i)
         if (wins(i)) winners[static_cast<std::size_t>(places[i])] += 1;
     for (std::size_t e = 0; e < winners.size(); ++e)
-        if (operands[0]->reals[e] == result.reals[e])
-            data.reals[e] = gradient.reals[e] / winners[e];
+        if (s.data.reals[e] == s.result.reals[e])
+            s.toData.reals[e] = s.gradient.reals[e] / winners[e];
     for (std::size_t i = 0; i < places.size(); ++i)
         if (wins(i)) {
             const auto e = static_cast<std::size_t>(places[i]);
-            updates.reals[i] = gradient.reals[e] / winners[e];
+            s.toUpdates.reals[i] = s.gradient.reals[e] / winners[e];
         }
 }
 
 Arrays scatterBackward(const KernelContext& context, Operands operands,
                        std::span<const Array> results, std::span<const Array> gradients) {
     Arrays given = noGradients(operands);
-    const Array* gradient = gradientOf(gradients, 0);
-    if (gradient == nullptr || operands[0]->integral) return given;
     const Places places = scatterPlaces(context, operands);
-    Array data = zerosLike(operands, 0), updates = zerosLike(operands, 2);
-    switch (reductionOf(context)) {
-    case Reduction::None:
-        overwrittenGradients(places, *gradient, data, updates);
-        break;
-    case Reduction::Add:
-        data = *gradient;
-        for (std::size_t i = 0; i < places.size(); ++i)
-            if (places[i] != kElsewhere)
-                updates.reals[i] = gradient->reals[static_cast<std::size_t>(places[i])];
-        break;
-    case Reduction::Mul:
-        productGradients(places, *gradient, operands, data, updates);
-        break;
-    case Reduction::Max:
-    case Reduction::Min:
-        extremumGradients(places, *gradient, results[0], operands, data, updates);
-        break;
+    for (std::size_t i = 0; i < context.whole().outputs.size(); ++i) {
+        const std::size_t updates = firstUpdates(context) + i;
+        const Array* gradient = gradientOf(gradients, i);
+        if (gradient == nullptr || !differentiable(operands, i)) continue;
+        Scattered s{*operands[i], *operands[updates],     results[i],
+                    *gradient,    zerosLike(operands, i), zerosLike(operands, updates)};
+        switch (reductionOf(context)) {
+        case Reduction::None:
+            overwrittenGradients(places, s);
+            break;
+        case Reduction::Add:
+            addedGradients(places, s);
+            break;
+        case Reduction::Mul:
+            productGradients(places, s);
+            break;
+        case Reduction::Max:
+        case Reduction::Min:
+            extremumGradients(places, s);
+            break;
+        }
+        given[i] = std::move(s.toData);
+        given[updates] = std::move(s.toUpdates);
     }
-    given[0] = std::move(data);
-    given[2] = std::move(updates);
     return given;
 }
 
@@ -273,6 +304,12 @@ std::vector<Kernel> indexingKernels() {
         {OpKind::GatherElements, gatherForward<elementPlaces>, gatherBackward<elementPlaces>},
         {OpKind::GatherND, gatherForward<vectorPlaces>, gatherBackward<vectorPlaces>},
         {OpKind::Scatter, scatterForward, scatterBackward},
+        {OpKind::DynamicSlice, gatherForward<slicePlaces>, gatherBackward<slicePlaces>},
+        {OpKind::DynamicUpdate, scatterForward, scatterBackward},
+        {OpKind::GatherWindows, gatherForward<gatheredPlaces>, gatherBackward<gatheredPlaces>},
+        {OpKind::ScatterWindows, scatterForward, scatterBackward},
+        reduceWindowKernel(),
+        selectAndScatterKernel(),
     };
 }
 

@@ -15,6 +15,10 @@ Kernel rotaryKernel();
 Kernel gridSampleKernel();
 Kernel poolKernel();
 Kernel globalPoolKernel();
+Kernel reduceWindowKernel();
+Kernel selectAndScatterKernel();
+Kernel linearAlgebraKernel();
+Kernel fourierKernel();
 
 /// How a window slides over an image; pads are begin.., end...
 struct Window {
@@ -25,6 +29,15 @@ Window windowOf(const KernelContext& context, const Shape& kernel);
 /// nothing where that is padding.
 std::optional<std::size_t> placeOf(const Window& window, const Shape& image, const Shape& at,
                                    const Shape& tap);
+
+/// For each element of windows the element of the data that lies under it; kElsewhere where that is
+/// in another rank's part.
+using Places = std::vector<std::ptrdiff_t>;
+inline constexpr std::ptrdiff_t kElsewhere = -1;
+Places slicePlaces(const KernelContext& context, Operands operands);     ///< DynamicSlice
+Places updatePlaces(const KernelContext& context, Operands operands);    ///< DynamicUpdate
+Places gatheredPlaces(const KernelContext& context, Operands operands);  ///< GatherWindows
+Places scatteredPlaces(const KernelContext& context, Operands operands); ///< ScatterWindows
 
 /// Index in the whole result `r` of each local element, in row-major order.
 std::vector<std::uint64_t> wholeIndices(const KernelContext& context, std::size_t r);

@@ -82,7 +82,9 @@ private:
     };
 
     double bytesOfElements(TensorId tensor, std::size_t elements) const {
-        return static_cast<double>(elements) * bitsOf(m_graph.tensor(tensor).spec.dtype) / 8.0;
+        const DType dtype = m_graph.tensor(tensor).spec.dtype;
+        const double each = bitsOf(dtype) / 8.0;
+        return static_cast<double>(elements) * (isComplex(dtype) ? each / 2 : each);
     }
 
     void note(const Tag& tag, CollectiveKind kind, std::size_t axis, double bytes) {
@@ -232,7 +234,8 @@ private:
         const Layout& layout = m_plan.decisions.handover[tensor];
         Array& gradient = m_handoverGradient[tensor];
         if (gradient.empty()) // nobody returned one
-            gradient = Array::real(
+            gradient = Array::zeros(
+                m_graph.tensor(tensor).spec,
                 localShape(m_graph.tensor(tensor).spec.shape, gradientSide(layout), m_mesh));
         returnGradient(tensor, std::move(gradient), layout,
                        {traits.parameter ? Phase::Step : Phase::Backward, tensor,
@@ -245,7 +248,8 @@ private:
         if (!traits.gradient) return;
         const Layout layout = wantedBy({id, port});
         if (gradient.empty()) // the op passes none to this operand
-            gradient = Array::real(
+            gradient = Array::zeros(
+                m_graph.tensor(tensor).spec,
                 localShape(m_graph.tensor(tensor).spec.shape, gradientSide(layout), m_mesh));
         const Tag tag{traits.parameter ? Phase::Step : Phase::Backward, tensor,
                       m_graph.tensor(tensor).producer, id};

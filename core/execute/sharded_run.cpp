@@ -33,14 +33,17 @@ public:
     template <typename LocalOf>
     Array whole(const TensorSpec& spec, const SideLayout& side, LocalOf local) {
         if (!local(0) || local(0)->empty()) return {};
-        Array whole = Array::like(*local(0), spec.shape);
+        Array whole = Array::zeros(spec, spec.shape);
         for (int rank = 0; rank < m_mesh.devices(); ++rank) {
             std::vector<int> at = m_mesh.coordinates(rank);
             const int first = firstCopy(side, at);
-            if (first == rank)
-                addBlock(whole, localBegin(spec.shape, side, m_mesh, at), *local(rank));
-            else
+            if (first == rank) {
+                Shape begin = localBegin(spec.shape, side, m_mesh, at);
+                begin.resize(whole.shape.size(), 0); // parts of complex numbers
+                addBlock(whole, begin, *local(rank));
+            } else {
                 m_difference = std::max(m_difference, differenceOf(*local(first), *local(rank)));
+            }
         }
         return whole;
     }

@@ -145,6 +145,13 @@ const Kernel& executableKernel(const Graph& graph, OpId id) {
     static const Kernel opaque{OpKind::Opaque, opaqueForward, opaqueBackward};
     const Op& op = graph.op(id);
     if (op.kind == OpKind::Opaque) return opaque;
+    const auto isComplexTensor = [&](TensorId tensor) {
+        return tensor != kNoTensor && isComplex(graph.tensor(tensor).spec.dtype);
+    };
+    if (op.kind != OpKind::Fourier && (std::ranges::any_of(op.inputs, isComplexTensor) ||
+                                       std::ranges::any_of(op.outputs, isComplexTensor)))
+        throw Error(fmt::format("{} of complex numbers cannot be executed", nameOf(op.kind)),
+                    fmt::format("op '{}'", op.name));
     if (!hasKernel(op.kind))
         throw Error(fmt::format("an op of kind {} cannot be executed", nameOf(op.kind)),
                     fmt::format("op '{}'", op.name));
@@ -153,7 +160,7 @@ const Kernel& executableKernel(const Graph& graph, OpId id) {
 
 Array seedGradient(const Graph& graph, std::size_t output) {
     const TensorSpec& spec = graph.tensor(graph.outputs()[output]).spec;
-    if (!isFloat(spec.dtype)) return {};
+    if (!isFloat(spec.dtype) || isComplex(spec.dtype)) return {};
     Array seed = Array::real(spec.shape, 1);
     if (seed.size() > 1)
         for (std::size_t i = 0; i < seed.size(); ++i)

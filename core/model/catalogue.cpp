@@ -144,8 +144,9 @@ std::vector<TensorSpec> keepResults(const OpView& view) {
 const Row& rowOf(OpKind kind) {
     static const std::vector<Row> table = [] {
         std::vector<Row> rows;
-        for (auto family : {sourceRows, contractionRows, convolutionRows, vectorRows, movementRows,
-                            mixtureRows, indexingRows, imageRows, recurrentRows, gradientRows}) {
+        for (auto family :
+             {sourceRows, contractionRows, convolutionRows, vectorRows, movementRows, mixtureRows,
+              indexingRows, imageRows, recurrentRows, windowRows, matrixRows, gradientRows}) {
             const std::vector<Row> more = family();
             rows.insert(rows.end(), more.begin(), more.end());
         }

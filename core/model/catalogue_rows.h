@@ -64,6 +64,8 @@ std::vector<Row> mixtureRows();
 std::vector<Row> indexingRows();
 std::vector<Row> imageRows();
 std::vector<Row> recurrentRows();
+std::vector<Row> windowRows(); ///< at positions of the data, and sliding over all dims
+std::vector<Row> matrixRows(); ///< linear algebra, transforms, sorts, bits
 std::vector<Row> gradientRows();
 
 } // namespace shardlens::catalogue

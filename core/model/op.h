@@ -92,6 +92,30 @@ enum class OpKind : std::uint8_t {
     Experts,    ///< x[t.., h], gates[t.., E], w1[E,h,f], w2[E,f,h] (+bias1[E,f], w3[E,h,f]) ->
                 ///< [t.., h]: sum over E of gate * (act(x w1 + bias1) (* x w3)) w2;
                 ///< [function: the activation; top_k, for the FLOPs]
+    DynamicSlice,   ///< x, a position (integer scalar) for each dim -> [sizes]; the window is moved
+                    ///< inside where it would leave x
+    DynamicUpdate,  ///< x, update, a position for each dim -> x with the update there; likewise
+    GatherWindows,  ///< data, indices -> windows of the data; [slice_sizes, offset_dims,
+                    ///< collapsed_dims, index_map, index_vector_dim, batching_dims (of the data),
+                    ///< index_batching_dims: as StableHLO's gather]; windows are moved inside
+    ScatterWindows, ///< data.., indices, updates.. -> data..; the same attributes but slice_sizes,
+                    ///< as StableHLO's scatter, and [reduction: as Scatter's]; windows that leave
+                    ///< the data are dropped
+    Sort,           ///< keys, x.. -> all in the order of the keys along [axis; descending: 0/1;
+                    ///< k: only the first (absent: all)]; equal keys stay in order
+    ReduceWindow,   ///< x.. -> each over windows of all dims; [function: "sum"|"max"|"min"|"prod";
+                    ///< kernel, strides, dilations: one a dim; pads: begin.., end..]
+    SelectAndScatter, ///< x, source -> like x: the sum of the sources of the windows that chose an
+                      ///< element; [function: "max"|"min"; kernel, strides, pads]
+    LinearAlgebra,    ///< matrices in the last two dims; [function: "cholesky" (lower: 0/1):
+                      ///< a -> l | "solve" (left, lower, unit, transpose: 0/1): triangular a, b ->
+                      ///< x | "eigh": a -> vectors, values | "qr": a[m,n] -> reflectors below R,
+                      ///< scales[min] | "householder": reflectors[m,n], scales[k] -> Q[m,n]]
+    Fourier,    ///< x -> its transform over the last dims; [function: "fft"|"ifft"|"rfft"|"irfft";
+                ///< length: of each transformed dim]
+    Bitcast,    ///< the bits of x as another type; [to: dtype name]; between widths the last dim
+                ///< is split off (wider to narrower, least significant first) or taken up
+    RandomBits, ///< state -> state, bits [shape; to: dtype name]
     Gradient,   ///< what the backward pass of another kind computes, in graphs that hold their own:
                 ///< operands of it, results, gradients -> gradients of operands; [see gradient.h]
     MoeDispatch,  ///< tokens[b,s,h], scores[b,s,E] -> [E,b,c,h], c = ceil(s*top_k/E*capacity); each

@@ -15,6 +15,7 @@ struct OperandCase {
     Shape shape;
     DType dtype = DType::F32; ///< F32: a parameter; others: an input
     bool positive = false;    ///< an argument of a root or logarithm
+    bool definite = false;    ///< matrices with a large diagonal: they have roots and inverses
 };
 
 struct RuleCase {
@@ -37,6 +38,9 @@ inline OperandCase mask(Shape shape) {
 }
 inline OperandCase positive(Shape shape) {
     return {std::move(shape), DType::F32, true};
+}
+inline OperandCase definite(Shape shape) {
+    return {std::move(shape), DType::F32, false, true};
 }
 inline OperandCase absent() {
     return {{}, DType::Unknown};
@@ -307,6 +311,141 @@ inline std::vector<RuleCase> imageCases() {
     };
 }
 
+/// At positions that are data: two of three numbers of an index vector say where a window begins.
+inline std::vector<RuleCase> indexWindowCases() {
+    using enum OpKind;
+    const Attributes rows{{"offset_dims", L{2, 3}},
+                          {"collapsed_dims", L{0}},
+                          {"index_map", L{1, 0}},
+                          {"index_vector_dim", I{2}},
+                          {"slice_sizes", L{1, 2, 4}}};
+    const Attributes batched{{"offset_dims", L{3}},         {"collapsed_dims", L{1}},
+                             {"batching_dims", L{0, 2}},    {"index_batching_dims", L{1, 0}},
+                             {"index_map", L{1, 3}},        {"index_vector_dim", I{3}},
+                             {"slice_sizes", L{1, 1, 1, 2}}};
+    const auto reducing = [](Attributes attributes, const char* reduction) {
+        attributes.set("reduction", T(reduction));
+        return attributes;
+    };
+    return {
+        {"dynamic slice",
+         DynamicSlice,
+         {{"sizes", L{4, 2, 6}}},
+         {{{4, 12, 6}}, ints({}), ints({}), ints({})}},
+        {"dynamic slice inner",
+         DynamicSlice,
+         {{"sizes", L{4, 6}}},
+         {{{6, 12}}, ints({}), ints({})}},
+        {"dynamic update", DynamicUpdate, {}, {{{4, 12}}, {{4, 6}}, ints({}), ints({})}},
+        {"gather windows", GatherWindows, rows, {{{12, 6, 4}}, ints({4, 6, 2})}},
+        {"gather windows batched", GatherWindows, batched, {{{4, 6, 2, 4}}, ints({2, 4, 6, 2})}},
+        {"scatter windows",
+         ScatterWindows,
+         reducing(rows, "none"),
+         {{{12, 6, 4}}, ints({1, 1, 2}), {{1, 1, 2, 4}}}},
+        {"scatter windows add",
+         ScatterWindows,
+         reducing(rows, "add"),
+         {{{12, 6, 4}}, ints({4, 6, 2}), {{4, 6, 2, 4}}}},
+        {"scatter windows max",
+         ScatterWindows,
+         reducing(rows, "max"),
+         {{{12, 6, 4}}, ints({4, 6, 2}), {{4, 6, 2, 4}}}},
+        {"scatter windows batched",
+         ScatterWindows,
+         reducing(batched, "add"),
+         {{{4, 6, 2, 4}}, ints({2, 4, 6, 2}), {{2, 4, 6, 2}}}},
+        {"scatter windows of two arrays",
+         ScatterWindows,
+         reducing(rows, "add"),
+         {{{12, 6, 4}}, {{12, 6, 4}}, ints({2, 3, 2}), {{2, 3, 2, 4}}, {{2, 3, 2, 4}}}},
+    };
+}
+
+inline std::vector<RuleCase> slidingCases() {
+    using enum OpKind;
+    std::vector<RuleCase> cases{
+        {"windows apart",
+         ReduceWindow,
+         {{"function", T("max")}, {"kernel", L{1, 3, 2}}, {"strides", L{1, 3, 2}}},
+         {{{4, 12, 8}}, {{4, 12, 8}}}},
+        {"windows padded",
+         ReduceWindow,
+         {{"function", T("sum")},
+          {"kernel", L{1, 3}},
+          {"strides", L{1, 2}},
+          {"pads", L{0, 1, 0, 1}},
+          {"dilations", L{1, 2}}},
+         {{{4, 12}}}},
+        {"select and scatter",
+         SelectAndScatter,
+         {{"function", T("max")}, {"kernel", L{1, 2, 2}}, {"strides", L{1, 2, 2}}},
+         {{{4, 8, 6}}, {{4, 4, 3}}}},
+        {"select and scatter overlapping",
+         SelectAndScatter,
+         {{"function", T("min")},
+          {"kernel", L{1, 3}},
+          {"strides", L{1, 2}},
+          {"pads", L{0, 1, 0, 1}}},
+         {{{4, 6}}, {{4, 3}}}},
+    };
+    for (const char* function : {"min", "prod"})
+        cases.push_back({std::string("windows ") + function,
+                         ReduceWindow,
+                         {{"function", T(function)}, {"kernel", L{1, 3}}, {"strides", L{1, 3}}},
+                         {{{6, 12}}}});
+    return cases;
+}
+
+inline std::vector<RuleCase> matrixCases() {
+    using enum OpKind;
+    const auto solve = [](const std::string& name, I left, I lower, I unit, I transpose,
+                          Shape sides) {
+        return RuleCase{"solve " + name,
+                        LinearAlgebra,
+                        {{"function", T("solve")},
+                         {"left", left},
+                         {"lower", lower},
+                         {"unit", unit},
+                         {"transpose", transpose}},
+                        {definite({4, 3, 3}), {std::move(sides)}}};
+    };
+    const auto transform = [](const std::string& function, L length, OperandCase x) {
+        return RuleCase{function,
+                        Fourier,
+                        {{"function", function}, {"length", std::move(length)}},
+                        {std::move(x)}};
+    };
+    return {
+        {"sort", Sort, {{"axis", I{1}}}, {{{4, 12}}}},
+        {"sort with others",
+         Sort,
+         {{"axis", I{0}}, {"descending", I{1}}},
+         {{{6, 4, 2}}, ints({6, 4, 2}), {{6, 4, 2}}}},
+        {"sort the first", Sort, {{"axis", I{1}}, {"k", I{2}}}, {{{6, 8}}, {{6, 8}}}},
+        {"cholesky", LinearAlgebra, {{"function", T("cholesky")}}, {definite({2, 6, 3, 3})}},
+        {"cholesky upper",
+         LinearAlgebra,
+         {{"function", T("cholesky")}, {"lower", I{0}}},
+         {definite({4, 3, 3})}},
+        solve("left", 1, 1, 0, 0, {4, 3, 6}),
+        solve("left transposed", 1, 0, 1, 1, {4, 3, 6}),
+        solve("right", 0, 1, 0, 0, {4, 6, 3}),
+        solve("right transposed", 0, 0, 0, 1, {4, 6, 3}),
+        {"eigenvalues", LinearAlgebra, {{"function", T("eigh")}}, {definite({4, 3, 3})}},
+        {"qr", LinearAlgebra, {{"function", T("qr")}}, {{{4, 5, 3}}}},
+        {"householder", LinearAlgebra, {{"function", T("householder")}}, {{{4, 5, 4}}, {{4, 3}}}},
+        transform("fft", {4, 6}, {{4, 4, 6}, DType::C64}),
+        transform("ifft", {6}, {{4, 2, 6}, DType::C64}),
+        transform("rfft", {4, 6}, {{4, 4, 6}}),
+        transform("irfft", {4, 6}, {{4, 4, 4}, DType::C64}),
+        {"bits narrower", Bitcast, {{"to", T("u32")}}, {{{4, 6}, DType::U64}}},
+        {"bits wider", Bitcast, {{"to", T("u64")}}, {{{4, 6, 2}, DType::U32}}},
+        {"bits of numbers", Bitcast, {{"to", T("u32")}}, {{{4, 12}}}},
+        {"random bits", RandomBits, {{"shape", L{4, 12}}, {"to", T("u32")}}, {{{2}, DType::U64}}},
+    };
+}
+
 inline std::vector<RuleCase> recurrentCases() {
     using enum OpKind;
     return {
@@ -366,7 +505,8 @@ inline std::vector<RuleCase> ruleCases() {
     std::vector<RuleCase> all;
     for (const auto& family :
          {contractionCases(), convolutionCases(), vectorCases(), movementCases(), mixtureCases(),
-          indexingCases(), imageCases(), recurrentCases(), expertCases(), gradientCases()})
+          indexingCases(), indexWindowCases(), slidingCases(), matrixCases(), imageCases(),
+          recurrentCases(), expertCases(), gradientCases()})
         all.insert(all.end(), family.begin(), family.end());
     return all;
 }

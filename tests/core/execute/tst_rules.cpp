@@ -42,9 +42,14 @@ const std::vector<std::vector<AxisSize>>& meshes() {
 Feeds feedsOf(const test::RuleCase& rule, const Graph& graph) {
     Feeds feeds = makeFeeds(graph, 7);
     for (std::size_t i = 0; i < rule.operands.size(); ++i) {
-        if (!rule.operands[i].positive) continue;
-        const OpId source = *graph.findOp(fmt::format("operand{}", i));
-        for (double& x : feeds.at(source).reals) x = std::abs(x) + 0.1;
+        const test::OperandCase& operand = rule.operands[i];
+        if (!operand.positive && !operand.definite) continue;
+        Array& fed = feeds.at(*graph.findOp(fmt::format("operand{}", i)));
+        if (operand.positive)
+            for (double& x : fed.reals) x = std::abs(x) + 0.1;
+        const auto n = static_cast<std::size_t>(operand.shape.empty() ? 1 : operand.shape.back());
+        for (std::size_t row = 0; operand.definite && row < fed.reals.size() / n; ++row)
+            fed.reals[row * n + row % n] += static_cast<double>(3 * n + row % n);
     }
     return feeds;
 }
