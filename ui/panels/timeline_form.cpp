@@ -26,7 +26,7 @@ using namespace schedule;
 namespace {
 
 constexpr int kColumns = 3;
-constexpr std::uint32_t kMostRows = 1024; ///< of the table; more stages share their times
+constexpr std::uint32_t kMostRows = 256; ///< of the table; more stages share their times
 constexpr std::uint32_t kTeraPipeSlices = 4;
 
 /// Shows no more digits than there are: "1", "0.25".
@@ -91,6 +91,7 @@ TimelineForm::TimelineForm(QWidget* parent)
                 tr("Times by stage"),
                 tr("Type a number to give a stage a time of its own; clear it to take it back"))) {
     setObjectName(QStringLiteral("timelineForm"));
+    setFocusProxy(m_schedule);
     for (const Generator& generator : generators()) {
         m_schedule->addItem(text(generator.title), text(generator.name));
         m_schedule->setItemData(m_schedule->count() - 1, text(generator.rule), Qt::ToolTipRole);

@@ -57,6 +57,7 @@ TimelinePanel::TimelinePanel(Document& document, QWidget* parent)
     layout->addWidget(scroll);
     layout->addLayout(right, 1);
 
+    setFocusProxy(m_form);
     connect(m_form, &TimelineForm::changed, this, &TimelinePanel::run);
     connect(m_form, &TimelineForm::unitChanged, this, [this] { m_job->restyle(style()); });
     connect(m_job, &TimelineJob::ready, this, &TimelinePanel::take);
@@ -199,6 +200,8 @@ void TimelinePanel::fail(const QString& text) {
     m_view->setPicture(nullptr);
     m_view->setPlaceholder(text);
     m_exportButton->setEnabled(false);
+    m_restoreRange.reset();
+    m_restoreTime.reset();
     m_restoring = false;
     showFigures();
 }

@@ -118,6 +118,11 @@ void addTinges(std::vector<TimelineKey>& keys, const Palette& palette, const Pro
         if (!seen[static_cast<std::size_t>(pass)]) continue;
         keys.push_back({passName(pass), shaded(palette, palette.category(7), pass)});
     }
+    for (const Pass pass : {Pass::AllReduce, Pass::Update}) {
+        if (!seen[static_cast<std::size_t>(pass)]) continue;
+        keys.push_back(
+            {passName(pass), standingOut(palette, palette.category(passCategory(pass)))});
+    }
 }
 
 } // namespace

@@ -30,8 +30,8 @@ struct Mixture {
     QRgb over(QRgb ground) const {
         const float rest = std::max(0.0F, 1 - weight);
         const auto mixed = [&](float sum, int under) {
-            return std::clamp(static_cast<int>(sum + rest * static_cast<float>(under) + 0.5F), 0,
-                              255);
+            const float all = sum + rest * static_cast<float>(under);
+            return static_cast<int>(std::lrint(std::clamp(all, 0.0F, 255.0F)));
         };
         return qRgb(mixed(red, qRed(ground)), mixed(green, qGreen(ground)),
                     mixed(blue, qBlue(ground)));

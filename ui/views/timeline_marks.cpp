@@ -124,7 +124,12 @@ void TimelinePainter::memory() {
         m_painter.setPen(QPen(colour, 1, style));
         m_painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
     };
-    level(peak, m_palette.muted, Qt::DotLine);
+    const double own = m_state.device < 0
+                           ? peak
+                           : m_picture.schedule()
+                                 .account.devices[static_cast<std::size_t>(m_state.device)]
+                                 .peakMemory;
+    level(own, m_palette.muted, Qt::DotLine);
     if (std::isfinite(capacity)) level(capacity, m_palette.bad, Qt::DashLine);
     m_painter.setPen(m_palette.text);
     const QString whose = m_state.device >= 0 ? timelineText("device %1").arg(m_state.device)
@@ -137,7 +142,7 @@ void TimelinePainter::memory() {
     m_painter.setPen(m_palette.muted);
     m_painter.drawText(
         QRectF(m_geometry.idle.left(), area.top() - 2, m_geometry.idle.width(), m_metrics.height()),
-        Qt::AlignLeft | Qt::AlignVCenter, timelineText("peak %1").arg(timelineNumber(peak, 0)));
+        Qt::AlignLeft | Qt::AlignVCenter, timelineText("peak %1").arg(timelineNumber(own, 0)));
 }
 
 void TimelinePainter::keys() {
@@ -188,9 +193,15 @@ void TimelinePainter::arrow(TaskId from, TaskId to) {
     const double rise = std::abs(head.y() - tail.y()) < 1 ? m_geometry.rowHeight : 0;
     QPainterPath path(tail);
     path.cubicTo(tail + QPointF(bend, -rise), head - QPointF(bend, rise), head);
+    path.moveTo(head + QPointF(-6, -4));
+    path.lineTo(head);
+    path.lineTo(head + QPointF(-6, 4));
+    const QPen line = m_painter.pen();
+    m_painter.setBrush(Qt::NoBrush);
+    m_painter.setPen(QPen(m_palette.canvas, 5)); // a halo, whatever the bars' colours
     m_painter.drawPath(path);
-    m_painter.drawLine(head, head + QPointF(-5, -3));
-    m_painter.drawLine(head, head + QPointF(-5, 3));
+    m_painter.setPen(line);
+    m_painter.drawPath(path);
 }
 
 void TimelinePainter::dependencies(TaskId id) {
