@@ -3,6 +3,7 @@
 // the same problem unfolded through toulbar2 and through CBC (Alpa's integer program) in the same
 // run. Prints medians; the references' times include their start and their reading of the file.
 #include "core/plan/planner.h"
+#include "tests/bench/timing.h"
 #include "tests/core/support/models.h"
 #include "tests/core/support/planning.h"
 #include "tests/core/support/reference_solvers.h"
@@ -14,15 +15,11 @@
 #include <algorithm>
 
 using namespace shardlens;
+using bench::median;
 
 namespace {
 
 constexpr int kRepeats = 9;
-
-double median(std::vector<double> values) {
-    std::ranges::sort(values);
-    return values[values.size() / 2];
-}
 
 struct Timed {
     std::shared_ptr<const PlanContext> context;

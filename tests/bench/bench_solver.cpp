@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of the solver on synthetic models shaped like Llama: an embedding, a run of equal blocks of
-// 40 nodes with two residual streams, a head. Prints the median of several solves for 8, 126 and
-// 1024 copies at 25 choices a node (meshes of two axes) and 125 (three axes), for a pinned copy in
-// the middle, for a limit that binds, and for min-marginals.
+// Times of the solver: bench_solver [RESNET50.onnx|- [MODEL [CBC_SECONDS]]]. First the sample
+// models (bench_samples.h), or those with MODEL in their names. Then, unless a model is named,
+// synthetic ones shaped like Llama: an embedding, a run of equal blocks of 40 nodes with two
+// residual streams, a head. Prints the median of several solves for 8, 126 and 1024 copies at 25
+// choices a node (meshes of two axes) and 125 (three axes), for a pinned copy in the middle, for a
+// limit that binds, and for min-marginals.
 #include "core/solve/solver.h"
+#include "tests/bench/bench_samples.h"
+#include "tests/bench/timing.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <functional>
+#include <QCoreApplication>
+
+#include <cstdlib>
 #include <random>
 
 using namespace shardlens::solve;
+using shardlens::bench::medianMilliseconds;
 
 namespace {
 
@@ -99,19 +104,6 @@ Problem llama(std::size_t layers, std::uint32_t choices, bool usage = false,
     return p;
 }
 
-double medianMilliseconds(int times, const std::function<void()>& f) {
-    std::vector<double> out;
-    for (int i = 0; i < times; ++i) {
-        const auto start = std::chrono::steady_clock::now();
-        f();
-        out.push_back(
-            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-                .count());
-    }
-    std::ranges::sort(out);
-    return out[out.size() / 2];
-}
-
 void report(const std::string& name, const Problem& problem, int times,
             const Options& options = {}) {
     Solution solution;
@@ -142,7 +134,12 @@ void benchLimit(std::size_t layers, std::uint32_t choices, double tightness, int
 
 } // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    QCoreApplication application(argc, argv);
+    const std::string resnet = argc > 1 && argv[1] != std::string("-") ? argv[1] : "";
+    shardlens::bench::benchSamples(resnet, argc > 2 ? argv[2] : "",
+                                   argc > 3 ? std::atoi(argv[3]) : 60);
+    if (argc > 2 && argv[2][0] != 0) return 0;
     benchChoices(25, 9);
     benchChoices(125, 3);
     for (const double tightness : {0.95, 0.7, 0.4}) benchLimit(126, 25, tightness, 3);
