@@ -2,6 +2,7 @@
 // The window's behaviour; how it is built is in main_window_build.cpp.
 #include "ui/main_window.h"
 
+#include "core/solve/contest_file.h"
 #include "ui/commands/command_palette.h"
 #include "ui/format.h"
 #include "ui/panels/job_bar.h"
@@ -66,6 +67,7 @@ MainWindow::~MainWindow() {
     // Views look at the document while they are alive; it is a member and goes before child
     // widgets.
     m_document.disconnect();
+    m_benchmark.disconnect();
     m_document.undoStack()->disconnect();
     delete m_controller;
     qDeleteAll(m_docks);
@@ -78,6 +80,13 @@ void MainWindow::openFile(const QString& file) {
     m_messages->hide();
     if (m_document.isOpen()) saveState();
     const QString full = QFileInfo(file).absoluteFilePath();
+    if (solve::isContestFile(full.toStdString())) {
+        m_benchmark.open(full);
+        m_solverDock->show();
+        m_solverDock->raise();
+        rememberRecent(full);
+        return;
+    }
     m_view->setPlaceholder(tr("Opening %1…").arg(QFileInfo(file).fileName()));
     m_document.open(full);
     rememberRecent(full);
@@ -96,7 +105,8 @@ bool MainWindow::saveTo(const QString& file) {
 void MainWindow::chooseFileToOpen() {
     const QString file = QFileDialog::getOpenFileName(
         this, tr("Open a model or a session"), {},
-        tr("Models and sessions (*.json *.onnx *.safetensors *.gguf *.mlir *.shardlens);;"
+        tr("Models, sessions and benchmark problems (*.json *.json.gz *.onnx *.safetensors *.gguf "
+           "*.mlir *.shardlens);;"
            "All files (*)"));
     if (!file.isEmpty()) openFile(file);
 }

@@ -5,6 +5,7 @@
 
 #include "ui/commands/command_registry.h"
 #include "ui/document.h"
+#include "ui/jobs/benchmark_job.h"
 #include "ui/panels/message_bar.h"
 #include "ui/theme.h"
 #include "ui/views/graph_controller.h"
@@ -25,6 +26,7 @@ class Legend;
 class MeshPanel;
 class PinsPanel;
 class SetupPanel;
+class SolverPanel;
 class TimelinePanel;
 class TotalsPanel;
 
@@ -44,6 +46,7 @@ public:
                         QWidget* parent = nullptr);
     ~MainWindow() override;
 
+    /// A model, a session, or a benchmark problem, which is solved in the background.
     void openFile(const QString& file);
     bool saveTo(const QString& file);
 
@@ -53,6 +56,7 @@ public:
     InspectorPanel& inspector() { return *m_inspector; }
     TimelinePanel& timeline() { return *m_timeline; }
     TotalsPanel& totals() { return *m_totals; }
+    BenchmarkJob& benchmark() { return m_benchmark; }
     MessageBar& messageBar() { return *m_messages; }
     CommandRegistry& commands() { return *m_commands; }
     QString lastError() const { return m_lastError; }
@@ -93,6 +97,7 @@ private:
     std::unique_ptr<QSettings> m_settings;
     ThemeMode m_theme = ThemeMode::System;
     Document m_document;
+    BenchmarkJob m_benchmark;
     QWidget* m_centre = nullptr;
     MessageBar* m_messages = nullptr;
     GraphView* m_view = nullptr;
@@ -104,6 +109,8 @@ private:
     MeshPanel* m_mesh = nullptr;
     PinsPanel* m_pins = nullptr;
     IssuesPanel* m_issues = nullptr;
+    SolverPanel* m_solver = nullptr;
+    QDockWidget* m_solverDock = nullptr;
     TimelinePanel* m_timeline = nullptr;
     QDockWidget* m_timelineDock = nullptr;
     JobBar* m_jobs = nullptr;

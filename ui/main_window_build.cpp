@@ -7,6 +7,7 @@
 #include "ui/panels/list_panels.h"
 #include "ui/panels/mesh_panel.h"
 #include "ui/panels/setup_panel.h"
+#include "ui/panels/solver_panel.h"
 #include "ui/panels/timeline_panel.h"
 #include "ui/panels/totals_panel.h"
 #include "ui/views/legend.h"
@@ -68,6 +69,7 @@ void MainWindow::buildPanels() {
     m_issues = new IssuesPanel(m_document, this);
     m_totals = new TotalsPanel(m_document, this);
     m_inspector = new InspectorPanel(m_document, this);
+    m_solver = new SolverPanel(m_document, m_benchmark, this);
     addPanel(QStringLiteral("setupDock"), tr("Setup"), m_setup, Qt::LeftDockWidgetArea);
     addPanel(QStringLiteral("meshDock"), tr("Mesh"), m_mesh, Qt::LeftDockWidgetArea);
     addPanel(QStringLiteral("pinsDock"), tr("Pins"), m_pins, Qt::LeftDockWidgetArea);
@@ -76,6 +78,8 @@ void MainWindow::buildPanels() {
     addPanel(QStringLiteral("totalsDock"), tr("Plan"), m_totals, Qt::RightDockWidgetArea);
     addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), m_inspector,
              Qt::RightDockWidgetArea);
+    m_solverDock =
+        addPanel(QStringLiteral("solverDock"), tr("Solver"), m_solver, Qt::RightDockWidgetArea);
     m_timeline = new TimelinePanel(m_document, this);
     m_timelineDock = addPanel(QStringLiteral("timelineDock"), tr("Timeline"), m_timeline,
                               Qt::BottomDockWidgetArea);
@@ -102,7 +106,7 @@ void MainWindow::placePanels() {
         addDockWidget(Qt::LeftDockWidgetArea, dock);
         dock->show();
     }
-    for (QDockWidget* dock : {totals, inspector}) {
+    for (QDockWidget* dock : {totals, inspector, m_solverDock}) {
         removeDockWidget(dock);
         addDockWidget(Qt::RightDockWidgetArea, dock);
         dock->show();
@@ -112,6 +116,8 @@ void MainWindow::placePanels() {
     m_timelineDock->hide(); // large, and not for every model: View > Timeline
     tabifyDockWidget(pins, issues);
     pins->raise();
+    tabifyDockWidget(inspector, m_solverDock);
+    inspector->raise();
     resizeDocks({setup, inspector}, {290, 390}, Qt::Horizontal);
     resizeDocks({setup, mesh, pins}, {270, 330, 190}, Qt::Vertical);
     resizeDocks({totals, inspector}, {215, 600}, Qt::Vertical);

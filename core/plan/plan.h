@@ -7,6 +7,7 @@
 #include "core/cost/cost_model.h"
 #include "core/fold/folding.h"
 #include "core/plan/request.h"
+#include "core/solve/solver.h"
 
 #include <functional>
 #include <map>
@@ -96,6 +97,7 @@ struct Plan {
     double buildMilliseconds = 0; ///< making the choice problem
     double solveMilliseconds = 0;
     std::string method;
+    solve::Statistics effort; ///< of the solver that made it
     /// Of a plan whose layers are tied to one choice: the time of the best plan without that tie.
     std::optional<double> untiedTime;
     double memoryPrice = 0; ///< seconds a byte, 0 when memory does not bind

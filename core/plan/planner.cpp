@@ -135,6 +135,7 @@ Plan optimise(std::shared_ptr<const PlanContext> context, const PlannerOptions& 
     plan.buildMilliseconds = buildMilliseconds;
     plan.solveMilliseconds = solveMilliseconds;
     plan.method = solution.statistics.method;
+    plan.effort = solution.statistics;
     plan.memoryPrice = solution.price * quantum;
     if (options.tieLayers) {
         plan.madeBy += ", layers tied";

@@ -12,6 +12,10 @@
 
 namespace shardlens::solve {
 
+/// Whether a file's first characters are those of a problem: an object that begins with "problem".
+/// False if it cannot be read.
+bool isContestFile(const std::filesystem::path& file);
+
 /// @throws InputError naming the file and the place in it
 IntervalProblem readContestFile(const std::filesystem::path& file);
 /// @param bytes JSON or gzip of it

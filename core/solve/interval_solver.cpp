@@ -81,6 +81,7 @@ private:
         TimedCore timed = makeCore(m_problem, m_monitor);
         m_levels.push_back(std::make_unique<Reduction>(std::move(timed.problem), m_monitor));
         describeReduction(*m_levels.back());
+        if (m_options.reduced) m_options.reduced(m_out.statistics);
         if (const auto& conflict = m_levels.back()->conflict()) {
             m_out.status = Status::Infeasible;
             m_out.bound = kInfinite;

@@ -11,10 +11,14 @@
 
 namespace shardlens::solve {
 
+struct IntervalStatistics;
+
 struct IntervalOptions {
     std::stop_token stop{};
     double deadlineSeconds = kInfinite;
     std::function<void(const Progress&)> progress{}; ///< from the calling thread, rate-limited
+    /// Called once, from the calling thread, when the first reductions are done.
+    std::function<void(const IntervalStatistics&)> reduced{};
     unsigned threads = 1;
     std::uint64_t seed = 1;
     double relativeGap = 0; ///< stop at this gap

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include <QFile>
+#include <QTemporaryDir>
 #include <QTest>
 
 #include <cmath>
@@ -81,6 +82,7 @@ class TestContestFile : public QObject {
     Q_OBJECT
 
 private slots:
+    void problemsAreKnownByTheirHead();
     void exampleIsRead();
     void gzipIsRead();
     void membersMayComeInAnyOrder();
@@ -270,6 +272,26 @@ void TestContestFile::publishedInstancesHaveTheirCounts() {
         QCOMPARE(p.pairs.size(), i.edges);
     }
     QVERIFY_EXCEPTION_THROWN(readContestFile("no such file"), shardlens::InputError);
+}
+
+void TestContestFile::problemsAreKnownByTheirHead() {
+    QTemporaryDir folder;
+    const auto isProblem = [&](const QByteArray& bytes) {
+        const QString path = folder.filePath(QStringLiteral("file"));
+        QFile file(path);
+        if (!file.open(QIODevice::WriteOnly)) return false;
+        file.write(bytes);
+        file.close();
+        return isContestFile(path.toStdString());
+    };
+    QVERIFY(isProblem("{\"problem\": {\"name\": \"a\""));
+    QVERIFY(isProblem("\n{\n  \"problem\" :\t{}}"));
+    QVERIFY(!isProblem("{\"problem\": 3}"));
+    QVERIFY(!isProblem("{\"model_type\": \"llama\", \"problem\": {}}"));
+    QVERIFY(isProblem(QByteArray::fromStdString(gzip(kExample))));
+    QVERIFY(!isProblem(""));
+    QVERIFY(!isProblem("\x1f\x8b")); // gzip, cut off
+    QVERIFY(!isContestFile("/no/such/file"));
 }
 
 QTEST_GUILESS_MAIN(TestContestFile)
