@@ -168,7 +168,10 @@ void TimelinePainter::keys() {
 }
 
 void TimelinePainter::outline(TaskId id, const QColor& colour, double width) {
-    const int lane = m_picture.laneOf(id);
+    outlineIn(m_picture.laneOf(id), id, colour, width);
+}
+
+void TimelinePainter::outlineIn(int lane, TaskId id, const QColor& colour, double width) {
     if (lane < 0) return;
     QRectF bar = m_geometry.bar(m_picture, static_cast<std::size_t>(lane), id);
     bar.setLeft(std::max(bar.left(), m_geometry.plot.left() - 10));
@@ -227,10 +230,12 @@ void TimelinePainter::marks() {
     m_painter.save();
     m_painter.setClipRect(m_geometry.plot.adjusted(-1, -1, 1, 1));
     if (m_state.time) {
-        for (const TimelineLane& lane : m_picture.lanes()) {
+        for (std::size_t l = 0; l < m_picture.lanes().size(); ++l) {
+            if (!m_geometry.plot.intersects(m_geometry.lane(m_picture, l))) continue;
             for (const bool lower : {false, true}) {
-                const TaskId running = m_picture.taskAt(lane, *m_state.time, lower);
-                if (running != kNoTask) outline(running, m_palette.text, 2);
+                const TaskId running = m_picture.taskAt(m_picture.lanes()[l], *m_state.time, lower);
+                if (running == kNoTask) continue;
+                outlineIn(static_cast<int>(l), running, m_palette.text, 2);
             }
         }
     }

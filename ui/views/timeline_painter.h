@@ -46,6 +46,7 @@ private:
     void dependencies(schedule::TaskId id);
     void arrow(schedule::TaskId from, schedule::TaskId to);
     void outline(schedule::TaskId id, const QColor& colour, double width);
+    void outlineIn(int lane, schedule::TaskId id, const QColor& colour, double width);
     void cursor();
 
     const TimelinePicture& m_picture;
