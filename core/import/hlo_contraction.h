@@ -26,4 +26,7 @@ std::optional<TensorId> emitConvolution(Translation& t, const Site& site, const 
 /// 2 x results x kernel points a result takes; what an opaque convolution computes.
 double convolutionFlops(Translation& t, const Site& site, const TensorSpec& result);
 
+/// Reduces of several arrays that do not meet, an op each. std::nullopt: it is none.
+std::optional<Value> reduceSeveral(Translation& t, const Site& site);
+
 } // namespace shardlens::hlo

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace shardlens::hlo {
 
@@ -44,11 +45,67 @@ std::optional<Leaf> reduce(Translation& t, const Site& site) {
                   {*reduced, initial}, spec);
 }
 
-/// size=1xN pad=0_0xN-1_0 with addition: a running sum along that dimension.
+/// Kernel, strides, dilations and pads of a window over all dimensions. std::nullopt for a dilated
+/// operand or a mirrored window.
+std::optional<Attributes> slidingAttributes(const Window& window, std::string function) {
+    const std::size_t rank = window.size.size();
+    Ints pads(2 * rank);
+    for (std::size_t d = 0; d < rank; ++d) {
+        if (window.lhsDilate[d] != 1 || (window.reversal[d] != 0 && window.size[d] > 1))
+            return std::nullopt;
+        pads[d] = window.pad[d].low;
+        pads[rank + d] = window.pad[d].high;
+    }
+    return Attributes{{"function", std::move(function)},
+                      {"kernel", window.size},
+                      {"strides", window.stride},
+                      {"dilations", window.rhsDilate},
+                      {"pads", std::move(pads)}};
+}
+
+std::optional<Leaf> slide(Translation& t, const Site& site, const Window& window) {
+    const std::string function = t.reducer(site.instruction);
+    const TensorSpec& spec = site.instruction.type.spec;
+    if (function.empty() || !isNeutral(function, t.splatValue(t.tensor(site, 1)), spec.dtype))
+        return std::nullopt;
+    const auto attributes = slidingAttributes(window, function);
+    if (!attributes) return std::nullopt;
+    return t.tryEmit(site, OpKind::ReduceWindow, *attributes, {t.tensor(site, 0)}, spec);
+}
+
+/// Each window chooses one of its elements; what arrives there is added up.
+std::optional<Leaf> selectAndScatter(Translation& t, const Site& site) {
+    const auto window = windowIn(site.instruction.attribute("window"));
+    const Computation* select = t.module().callee(site.instruction, "select");
+    if (site.instruction.operands.size() != 3 || !window || !select ||
+        t.reducer(site.instruction, "scatter") != "sum" || t.splatValue(t.tensor(site, 2)) != 0.0 ||
+        select->parameters.size() != 2)
+        return std::nullopt;
+    const Instruction& root = select->instructions[select->root];
+    const std::string_view direction = root.attribute("direction");
+    const bool most = direction == "GE" || direction == "GT";
+    if (root.opcode != "compare" || (!most && direction != "LE" && direction != "LT") ||
+        root.operands != select->parameters)
+        return std::nullopt;
+    const auto attributes = slidingAttributes(*window, most ? "max" : "min");
+    if (!attributes) return std::nullopt;
+    return t.tryEmit(site, OpKind::SelectAndScatter, *attributes,
+                     {t.tensor(site, 0), t.tensor(site, 1)}, site.instruction.type.spec);
+}
+
+std::optional<Leaf> runningSum(Translation& t, const Site& site, const Window& window);
+
 std::optional<Leaf> reduceWindow(Translation& t, const Site& site) {
     const auto window = windowIn(site.instruction.attribute("window"));
-    if (site.instruction.operands.size() != 2 || !window || t.reducer(site.instruction) != "sum" ||
-        t.splatValue(t.tensor(site, 1)) != 0.0)
+    if (site.instruction.operands.size() != 2 || !window) return std::nullopt;
+    if (const auto sum = runningSum(t, site, *window)) return sum;
+    return slide(t, site, *window);
+}
+
+/// size=1xN pad=0_0xN-1_0 with addition: a running sum along that dimension.
+std::optional<Leaf> runningSum(Translation& t, const Site& site, const Window& w) {
+    const Window* window = &w;
+    if (t.reducer(site.instruction) != "sum" || t.splatValue(t.tensor(site, 1)) != 0.0)
         return std::nullopt;
     const TensorId from = t.tensor(site, 0);
     const Shape& shape = t.spec(from).shape;
@@ -141,7 +198,51 @@ std::optional<Attributes> convAttributes(const Site& site, const Window& window)
                       {"group", groupsOf(site, "feature_group_count")}};
 }
 
+/// [g b, c, …] -> [b, g c, …]: a group of the batch meets a group of the kernel's outputs, as a
+/// group of channels does.
+std::optional<TensorId> batchGroupsAsChannels(Translation& t, const Site& site, TensorId image,
+                                              std::int64_t groups) {
+    const DType dtype = t.spec(image).dtype;
+    Shape shape = t.spec(image).shape;
+    if (groups < 1 || shape[0] % groups != 0) return std::nullopt;
+    shape[0] /= groups;
+    Shape apart = shape, together = shape;
+    apart.insert(apart.begin(), groups);
+    together[1] *= groups;
+    std::vector<std::size_t> order(apart.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::swap(order[0], order[1]);
+    image = t.emit(site, OpKind::Reshape, {{"shape", apart}}, {image}, {dtype, apart});
+    image = reorder(t, site, image, order);
+    return t.emit(site, OpKind::Reshape, {{"shape", together}}, {image}, {dtype, together});
+}
+
 } // namespace
+
+std::optional<Value> reduceSeveral(Translation& t, const Site& site) {
+    const std::size_t n = site.instruction.operands.size() / 2;
+    const auto dims = integersIn(site.instruction.attribute("dimensions"));
+    const auto functions = t.reducersApart(site.instruction, n);
+    const auto& parts = site.instruction.type.parts;
+    if (site.instruction.opcode != "reduce" || functions.empty() || !dims || dims->empty() ||
+        site.instruction.operands.size() != 2 * n || parts.size() != n)
+        return std::nullopt;
+    std::vector<Leaf> results;
+    for (std::size_t i = 0; i < n; ++i) {
+        const TensorSpec& spec = parts[i].spec;
+        const TensorId initial = t.tensor(site, n + i);
+        auto reduced =
+            t.tryEmit(site, OpKind::Reduce,
+                      {{"function", functions[i]}, {"axes", *dims}, {"keepdims", std::int64_t{0}}},
+                      {t.tensor(site, i)}, spec);
+        if (!reduced) return std::nullopt;
+        if (!isNeutral(functions[i], t.splatValue(initial), spec.dtype))
+            reduced = t.emit(site, OpKind::Elementwise, {{"function", combining(functions[i])}},
+                             {*reduced, initial}, spec);
+        results.push_back(*reduced);
+    }
+    return t.pool(results);
+}
 
 std::optional<std::string> dotEquation(std::size_t lhsRank, std::size_t rhsRank,
                                        const DotDims& dims) {
@@ -185,13 +286,15 @@ std::optional<TensorId> emitDot(Translation& t, const Site& site, const DotDims&
 std::optional<TensorId> emitConvolution(Translation& t, const Site& site,
                                         const TensorSpec& result) {
     const auto labels = dimLabelsIn(site.instruction.attribute("dim_labels"));
-    if (!labels || site.instruction.operands.size() < 2 || groupsOf(site, "batch_group_count") != 1)
-        return std::nullopt;
+    if (!labels || site.instruction.operands.size() < 2) return std::nullopt;
+    const std::int64_t batches = groupsOf(site, "batch_group_count");
+    if (batches != 1 && groupsOf(site, "feature_group_count") != 1) return std::nullopt;
     TensorId input = t.tensor(site, 0), kernel = t.tensor(site, 1);
     const std::size_t rank = labels->input.spatial.size() + 2;
     if (t.spec(input).shape.size() != rank || t.spec(kernel).shape.size() != rank ||
         result.shape.size() != rank)
         return std::nullopt;
+    if (rank == 2 && batches != 1) return std::nullopt;
     if (rank == 2 && groupsOf(site, "feature_group_count") == 1) {
         std::string lhs(2, 'b'), rhs(2, 'o'), out(2, 'b');
         lhs[labels->input.second] = rhs[labels->kernel.second] = 'i';
@@ -201,9 +304,15 @@ std::optional<TensorId> emitConvolution(Translation& t, const Site& site,
     }
     const auto window = windowIn(site.instruction.attribute("window"));
     if (!window || window->size.size() + 2 != rank) return std::nullopt;
-    const auto attributes = convAttributes(site, *window);
+    auto attributes = convAttributes(site, *window);
     if (!attributes) return std::nullopt;
     input = reorder(t, site, input, canonicalOrder(labels->input));
+    if (batches != 1) {
+        const auto grouped = batchGroupsAsChannels(t, site, input, batches);
+        if (!grouped) return std::nullopt;
+        input = *grouped;
+        attributes->set("group", batches);
+    }
     kernel = reorder(t, site, kernel, canonicalOrder(labels->kernel));
     const std::vector<std::size_t> order = canonicalOrder(labels->output);
     TensorSpec canonical = result;
@@ -230,7 +339,7 @@ std::span<const OpcodeRow> computeRows() {
     static constexpr std::array kRows{
         OpcodeRow{"dot", dot},       OpcodeRow{"convolution", convolution},
         OpcodeRow{"reduce", reduce}, OpcodeRow{"reduce-window", reduceWindow},
-        OpcodeRow{"map", map},
+        OpcodeRow{"map", map},       OpcodeRow{"select-and-scatter", selectAndScatter},
     };
     return kRows;
 }

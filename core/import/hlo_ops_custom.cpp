@@ -15,7 +15,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-constexpr std::array<std::string_view, 8> kMarkers{
+constexpr std::array<std::string_view, 9> kMarkers{
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 8> kMarkers{
     "AssumeGatherIndicesInBound",
     "annotate_device_placement",
     "MoveToHost",
+    "LayoutConstraint",
     "MoveToDevice",
 };
 
@@ -188,6 +189,13 @@ Value translateCustomCall(Translation& t, const Site& site) {
             return value;
     }
     const std::string_view config = instruction.attribute("backend_config");
+    if (const auto values = translateSeveral(t, site)) return *values;
+    if (target == "ProductOfElementaryHouseholderReflectors" && operands == 2 &&
+        instruction.type.kind == Type::Kind::Array)
+        if (const auto product =
+                t.tryEmit(site, OpKind::LinearAlgebra, {{"function", std::string("householder")}},
+                          {t.tensor(site, 0), t.tensor(site, 1)}, instruction.type.spec))
+            return t.pool(*product);
     if (target == "TopK")
         if (const auto value = topK(t, site)) return *value;
     if (target.starts_with("__cublas$"))

@@ -117,9 +117,14 @@ std::optional<Leaf> convert(Translation& t, const Site& site) {
     return emitFunction(t, site, "cast", {from});
 }
 
-/// The same bits as another type.
+/// The same bits as another type; between widths a dimension comes or goes.
 std::optional<Leaf> bitcastConvert(Translation& t, const Site& site) {
     if (site.instruction.operands.size() != 1) return std::nullopt;
+    const TensorSpec& spec = site.instruction.type.spec;
+    const TensorId from = t.tensor(site, 0);
+    if (bitsOf(t.spec(from).dtype) != bitsOf(spec.dtype))
+        return t.tryEmit(site, OpKind::Bitcast, {{"to", std::string(nameOf(spec.dtype))}}, {from},
+                         spec);
     return emitFunction(t, site, "bitcast", {t.tensor(site, 0)});
 }
 

@@ -89,12 +89,17 @@ std::optional<Leaf> broadcast(Translation& t, const Site& site) {
     return t.emit(site, OpKind::Expand, {{"shape", spec.shape}}, {from}, spec);
 }
 
+std::vector<TensorId> arrays(Translation& t, const Site& site) {
+    std::vector<TensorId> result;
+    for (std::size_t i = 0; i < site.instruction.operands.size(); ++i)
+        result.push_back(t.tensor(site, i));
+    return result;
+}
+
 std::optional<Leaf> concatenate(Translation& t, const Site& site) {
     const auto dims = dimensions(site);
     if (!dims || dims->size() != 1) return std::nullopt;
-    std::vector<TensorId> inputs;
-    for (std::size_t i = 0; i < site.instruction.operands.size(); ++i)
-        inputs.push_back(t.tensor(site, i));
+    const std::vector<TensorId> inputs = arrays(t, site);
     if (inputs.size() == 1) return inputs.front();
     return t.tryEmit(site, OpKind::Concat, {{"axis", (*dims)[0]}}, inputs,
                      site.instruction.type.spec);
@@ -172,7 +177,9 @@ std::optional<Leaf> dynamicSlice(Translation& t, const Site& site) {
     const Shape sizes = site.instruction.type.spec.shape;
     if (sizes.size() != shape.size()) return std::nullopt;
     const auto starts = startsAt(t, site, 1, shape, sizes);
-    if (!starts) return std::nullopt;
+    if (!starts)
+        return t.tryEmit(site, OpKind::DynamicSlice, {{"sizes", sizes}}, arrays(t, site),
+                         site.instruction.type.spec);
     return cut(t, site, {*starts, sizes}, Ints(shape.size(), 1));
 }
 
@@ -184,7 +191,9 @@ std::optional<Leaf> dynamicUpdateSlice(Translation& t, const Site& site) {
     if (sizes.size() != spec.shape.size() || spec != site.instruction.type.spec)
         return std::nullopt;
     const auto starts = startsAt(t, site, 2, spec.shape, sizes);
-    if (!starts) return std::nullopt;
+    if (!starts)
+        return t.tryEmit(site, OpKind::DynamicUpdate, {}, arrays(t, site),
+                         site.instruction.type.spec);
     if (sizes == spec.shape) return update;
     return t.buffers().write(base, spec, update, {*starts, sizes});
 }
@@ -229,7 +238,7 @@ std::optional<Leaf> pad(Translation& t, const Site& site) {
 }
 
 /// The form of an embedding: whole rows along one axis, one index each.
-std::optional<Leaf> gather(Translation& t, const Site& site) {
+std::optional<Leaf> findRows(Translation& t, const Site& site) {
     const Instruction& instruction = site.instruction;
     if (instruction.operands.size() != 2) return std::nullopt;
     const TensorId table = t.tensor(site, 0);
@@ -262,6 +271,24 @@ std::optional<Leaf> gather(Translation& t, const Site& site) {
     indices = reshapeTo(t, site, indices, index);
     return t.tryEmit(site, OpKind::Gather, {{"axis", static_cast<std::int64_t>(axis)}},
                      {table, indices}, instruction.type.spec);
+}
+
+/// Rows, else windows; dimension numbers that are not written are empty.
+std::optional<Leaf> gather(Translation& t, const Site& site) {
+    if (const auto rows = findRows(t, site)) return rows;
+    const auto vectorDim = dimensions(site, "index_vector_dim");
+    if (site.instruction.operands.size() != 2 || !vectorDim || vectorDim->size() != 1)
+        return std::nullopt;
+    const auto list = [&](std::string_view key) { return dimensions(site, key).value_or(Ints{}); };
+    return t.tryEmit(site, OpKind::GatherWindows,
+                     {{"slice_sizes", list("slice_sizes")},
+                      {"offset_dims", list("offset_dims")},
+                      {"collapsed_dims", list("collapsed_slice_dims")},
+                      {"index_map", list("start_index_map")},
+                      {"index_vector_dim", (*vectorDim)[0]},
+                      {"batching_dims", list("operand_batching_dims")},
+                      {"index_batching_dims", list("start_indices_batching_dims")}},
+                     arrays(t, site), site.instruction.type.spec);
 }
 
 } // namespace

@@ -155,6 +155,8 @@ Value Translation::step(const Site& site, std::span<const Value> arguments) {
     if (const auto row = m_rows.find(instruction.opcode); row != m_rows.end())
         if (instruction.type.kind == Type::Kind::Array && !instruction.operands.empty())
             if (const auto leaf = row->second(*this, site)) return pool(*leaf);
+    if (instruction.type.kind == Type::Kind::Tuple && !instruction.operands.empty())
+        if (const auto values = translateSeveral(*this, site)) return *values;
     return opaque(site, cleaned(instruction.opcode));
 }
 

@@ -43,7 +43,7 @@ std::string unescaped(std::string_view text) {
 Translation::Translation(const Module& module, const Roles& roles, std::stop_token stop)
     : m_module(module), m_roles(roles), m_stop(std::move(stop)),
       m_sizes(writtenOut(module, kMaxWrittenOut)) {
-    for (const auto rows : {elementwiseRows(), movementRows(), computeRows()})
+    for (const auto rows : {elementwiseRows(), movementRows(), computeRows(), matrixRows()})
         for (const OpcodeRow& row : rows) m_rows.emplace(row.opcode, row.row);
     findMesh();
 }
@@ -250,26 +250,58 @@ std::optional<std::int64_t> Translation::index(const Site& site, std::size_t por
     return ints && ints->size() == 1 ? std::optional(ints->front()) : std::nullopt;
 }
 
-std::string Translation::reducer(const Instruction& instruction) const {
-    const Computation* computation = m_module.callee(instruction, "to_apply");
-    if (!computation) return {};
-    const Instruction* root = &computation->instructions[computation->root];
-    while (root->opcode == "convert" && root->operands.size() == 1)
-        root = &computation->instructions[root->operands[0]];
-    if (root->operands.size() != 2 || computation->parameters.size() != 2) return {};
-    for (const std::uint32_t operand : root->operands) {
-        const Instruction* from = &computation->instructions[operand];
-        while (from->opcode == "convert" && from->operands.size() == 1)
-            from = &computation->instructions[from->operands[0]];
-        if (from->opcode != "parameter") return {};
-    }
-    const std::string_view opcode = root->opcode;
+namespace {
+
+std::string functionOf(const Instruction& root) {
+    const std::string_view opcode = root.opcode;
     if (opcode == "add") return "sum";
     if (opcode == "multiply") return "prod";
-    const bool logical = root->type.spec.dtype == DType::Bool;
+    const bool logical = root.type.spec.dtype == DType::Bool;
     if (opcode == "maximum" || (opcode == "or" && logical)) return "max";
     if (opcode == "minimum" || (opcode == "and" && logical)) return "min";
     return {};
+}
+
+/// Behind changes of type.
+std::uint32_t unconverted(const Computation& computation, std::uint32_t at) {
+    while (computation.instructions[at].opcode == "convert" &&
+           computation.instructions[at].operands.size() == 1)
+        at = computation.instructions[at].operands[0];
+    return at;
+}
+
+} // namespace
+
+std::string Translation::reducer(const Instruction& instruction, std::string_view key) const {
+    const Computation* computation = m_module.callee(instruction, key);
+    if (!computation) return {};
+    const Instruction& root =
+        computation->instructions[unconverted(*computation, computation->root)];
+    if (root.operands.size() != 2 || computation->parameters.size() != 2) return {};
+    for (const std::uint32_t operand : root.operands)
+        if (computation->instructions[unconverted(*computation, operand)].opcode != "parameter")
+            return {};
+    return functionOf(root);
+}
+
+std::vector<std::string> Translation::reducersApart(const Instruction& instruction,
+                                                    std::size_t n) const {
+    const Computation* computation = m_module.callee(instruction, "to_apply");
+    if (!computation || computation->parameters.size() != 2 * n) return {};
+    const Instruction& root = computation->instructions[computation->root];
+    if (root.opcode != "tuple" || root.operands.size() != n) return {};
+    std::vector<std::string> functions;
+    for (std::size_t i = 0; i < n; ++i) {
+        const Instruction& each =
+            computation->instructions[unconverted(*computation, root.operands[i])];
+        if (each.operands.size() != 2) return {};
+        const std::uint32_t x = unconverted(*computation, each.operands[0]),
+                            y = unconverted(*computation, each.operands[1]),
+                            a = computation->parameters[i], b = computation->parameters[n + i];
+        functions.push_back(functionOf(each));
+        if (functions.back().empty() || !((x == a && y == b) || (x == b && y == a))) return {};
+    }
+    return functions;
 }
 
 Value Translation::opaque(const Site& site, std::string type, double flops) {

@@ -42,6 +42,7 @@ struct OpcodeRow {
 std::span<const OpcodeRow> elementwiseRows();
 std::span<const OpcodeRow> movementRows();
 std::span<const OpcodeRow> computeRows();
+std::span<const OpcodeRow> matrixRows();
 
 /// "all-gather-start" -> "all-gather"; empty if the opcode is no collective.
 std::string_view collectiveOf(std::string_view opcode);
@@ -88,7 +89,9 @@ public:
     /// The integer a scalar operand is known to be.
     std::optional<std::int64_t> index(const Site& site, std::size_t port);
     /// The binary function (sum, prod, max, min) of a reducer, from its root.
-    std::string reducer(const Instruction& instruction) const;
+    std::string reducer(const Instruction& instruction, std::string_view key = "to_apply") const;
+    /// The same of a reducer of n arrays that do not meet; empty where they do.
+    std::vector<std::string> reducersApart(const Instruction& instruction, std::size_t n) const;
     const Module& module() const { return m_module; }
     void deviceDependent() { m_deviceDependent = true; }
     std::int64_t devices() const { return m_devices; }
@@ -152,5 +155,7 @@ private:
 /// The pieces of translation that have files of their own.
 Value translateCustomCall(Translation& translation, const Site& site);
 Value translateCollective(Translation& translation, const Site& site);
+/// Opcodes with several results. std::nullopt: it is opaque.
+std::optional<Value> translateSeveral(Translation& translation, const Site& site);
 
 } // namespace shardlens::hlo

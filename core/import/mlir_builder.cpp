@@ -47,7 +47,7 @@ const Table& kinds() {
     static const Table table = [] {
         Table result;
         for (const auto& family : {elementwiseRules(), contractionRules(), movementRules(),
-                                   reductionRules(), collectiveRules()})
+                                   reductionRules(), matrixRules(), collectiveRules()})
             for (const Rule& rule : family) result.emplace(rule.name, rule);
         return result;
     }();

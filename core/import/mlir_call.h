@@ -89,12 +89,23 @@ std::vector<Rule> elementwiseRules();
 std::vector<Rule> contractionRules();
 std::vector<Rule> movementRules();
 std::vector<Rule> reductionRules();
+std::vector<Rule> matrixRules(); ///< linear algebra, transforms, sorts, bits
 std::vector<Rule> collectiveRules();
 std::vector<Rule> controlRules();
 
 /// The function of a reduction's region, as Reduce and Collective name it: "sum", "max", "min",
 /// "prod"; empty if it is none of these.
 std::string_view reductionOf(const Operation& op);
+
+/// Of an operation over n arrays at once that reduces each for itself, in the generic form: the
+/// functions, "sum" and so on. Empty where the arrays meet, or another function is used.
+std::vector<std::string_view> reductionsApart(const Operation& op, std::size_t n);
+
+/// "LT" out of "LT", "#stablehlo<comparison_direction LT>" or "\"LT\"", of a comparison.
+std::string_view directionOf(const Operation& op);
+
+/// A custom call to something the catalogue has. @return whether it was translated
+bool knownCustomCall(Call& call, std::string_view target);
 
 /// The same for Scatter: "none" (the update replaces), "add", "max", "min", "mul".
 std::string_view scatterReduction(const Operation& op);

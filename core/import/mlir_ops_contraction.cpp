@@ -169,6 +169,20 @@ Ints inverse(const Ints& permutation) {
     return result;
 }
 
+/// [g b, c, …] -> [b, g c, …]: a group of the batch meets a group of the kernel's outputs, as a
+/// group of channels does.
+TensorId batchGroupsAsChannels(Call& call, TensorId image, std::int64_t groups) {
+    Shape shape = call.shapeOf(image);
+    call.require(shape[0] % groups == 0, "the batch is not a multiple of its groups");
+    shape[0] /= groups;
+    Shape apart = shape, together = shape;
+    apart.insert(apart.begin(), groups);
+    together[1] *= groups;
+    Ints order{1, 0};
+    for (std::size_t d = 2; d < apart.size(); ++d) order.push_back(static_cast<std::int64_t>(d));
+    return call.reshaped(call.transposed(call.reshaped(image, apart), order), together);
+}
+
 void convolution(Call& call, std::string_view) {
     const Orders orders = ordersOf(call);
     const std::size_t space = orders.image.space.size();
@@ -188,13 +202,15 @@ void convolution(Call& call, std::string_view) {
     const auto count = [&](std::string_view name) {
         return call.op().hasAttribute(name) ? call.integer(name) : 1;
     };
-    call.require(count("batch_group_count") == 1, "a convolution grouped by batch");
-    const TensorId image = call.transposed(call.input(0), orders.image.permutation());
+    const std::int64_t batches = count("batch_group_count"), groups = count("feature_group_count");
+    call.require(batches >= 1 && (batches == 1 || groups == 1), "groups of two kinds");
+    TensorId image = call.transposed(call.input(0), orders.image.permutation());
+    if (batches > 1) image = batchGroupsAsChannels(call, image, batches);
     const TensorId kernel = call.transposed(call.input(1), orders.kernel.permutation());
     Attributes attributes{{"strides", windowOf(call, "window_strides", "stride", space, 1)},
                           {"pads", pads},
                           {"dilations", windowOf(call, "rhs_dilation", "rhs_dilate", space, 1)},
-                          {"group", count("feature_group_count")}};
+                          {"group", std::max(batches, groups)}};
     const Ints back = inverse(orders.result.permutation());
     if (std::ranges::is_sorted(back))
         return call.result(OpKind::Conv, std::move(attributes), {image, kernel});

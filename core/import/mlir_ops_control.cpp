@@ -258,6 +258,7 @@ void customCall(Call& call, std::string_view) {
     const auto isQuote = [](char c) { return c == '@' || c == '"'; };
     while (!target.empty() && isQuote(target.front())) target.remove_prefix(1);
     while (!target.empty() && isQuote(target.back())) target.remove_suffix(1);
+    if (knownCustomCall(call, target)) return;
     if (target != "Sharding" || call.count() != 1) return call.opaque(target);
     call.alias(relaid(call)); // its "mhlo.sharding" is that of any operation
 }

@@ -63,18 +63,12 @@ void convert(Call& call, std::string_view) {
                 {call.input(0)});
 }
 
+/// Between widths a dimension comes or goes.
 void bitcast(Call& call, std::string_view) {
+    const DType to = call.declared(0).dtype;
+    if (bitsOf(to) != bitsOf(call.dtype(0)))
+        return call.result(OpKind::Bitcast, {{"to", std::string(nameOf(to))}}, {call.input(0)});
     call.result(OpKind::Elementwise, functionOf("bitcast"), {call.input(0)});
-}
-
-/// "LT" out of "LT", "#stablehlo<comparison_direction LT>" or "\"LT\"".
-std::string_view directionOf(const Call& call) {
-    std::string_view text = call.op().attribute("comparison_direction");
-    if (text.empty()) text = call.op().positional(0);
-    if (text.find('<') != std::string_view::npos) text = fieldOf(text, "comparison_direction");
-    const auto begin = text.find_first_not_of("\" ");
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of("\" ") - begin + 1);
 }
 
 void compare(Call& call, std::string_view) {
@@ -87,7 +81,7 @@ void compare(Call& call, std::string_view) {
         {"GE", "greaterorequal"},
     }};
     checkAlignment(call);
-    const std::string_view direction = directionOf(call);
+    const std::string_view direction = directionOf(call.op());
     const auto named =
         std::ranges::find(kNames, direction, &std::pair<std::string_view, std::string_view>::first);
     if (named == kNames.end()) call.fail("the direction of a comparison is not known");
@@ -170,6 +164,15 @@ void iota(Call& call, std::string_view) {
 }
 
 } // namespace
+
+std::string_view directionOf(const Operation& op) {
+    std::string_view text = op.attribute("comparison_direction");
+    if (text.empty()) text = op.positional(0);
+    if (text.find('<') != std::string_view::npos) text = fieldOf(text, "comparison_direction");
+    const auto begin = text.find_first_not_of("\" ");
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of("\" ") - begin + 1);
+}
 
 std::vector<Rule> elementwiseRules() {
     std::vector<Rule> rules{

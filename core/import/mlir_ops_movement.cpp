@@ -193,7 +193,7 @@ std::optional<Ints> knownStarts(Call& call, std::size_t firstOperand, const Ints
 void dynamicSlice(Call& call, std::string_view) {
     const Ints sizes = call.ints("sizes", "slice_sizes");
     const auto starts = knownStarts(call, 1, sizes);
-    if (!starts) return call.opaque();
+    if (!starts) return call.result(OpKind::DynamicSlice, {{"sizes", sizes}}, call.inputs());
     Ints ends = *starts;
     for (std::size_t d = 0; d < ends.size(); ++d) ends[d] += sizes[d];
     sliceTo(call, *starts, ends, Ints(ends.size(), 1));
@@ -203,12 +203,12 @@ void dynamicSlice(Call& call, std::string_view) {
 void dynamicUpdateSlice(Call& call, std::string_view) {
     const Shape whole = call.shape(0), part = call.shape(1);
     const auto starts = knownStarts(call, 2, part);
-    if (!starts) return call.opaque();
+    if (!starts) return call.result(OpKind::DynamicUpdate, {}, call.inputs());
     Ints axes;
     for (std::size_t d = 0; d < whole.size(); ++d)
         if (whole[d] != part[d]) axes.push_back(static_cast<std::int64_t>(d));
     if (axes.empty()) return call.alias(call.input(1));
-    if (axes.size() > 1) return call.opaque();
+    if (axes.size() > 1) return call.result(OpKind::DynamicUpdate, {}, call.inputs());
     const auto axis = static_cast<std::size_t>(axes[0]);
     const std::int64_t start = (*starts)[axis], end = start + part[axis];
     const auto piece = [&](std::int64_t from, std::int64_t to) {
@@ -233,7 +233,7 @@ void indexSelect(Call& call, std::string_view) {
 }
 
 struct GatherNumbers {
-    Ints offset, collapsed, start, batching, sizes;
+    Ints offset, collapsed, start, batching, indexBatching, sizes;
     std::int64_t vectorDim = 0;
 };
 
@@ -242,9 +242,13 @@ GatherNumbers gatherNumbers(const Call& call) {
     const auto field = [&](std::string_view name) {
         return readIntegers(fieldOf(text, name)).value_or(Ints{});
     };
-    GatherNumbers numbers{field("offset_dims"),     field("collapsed_slice_dims"),
-                          field("start_index_map"), field("operand_batching_dims"),
-                          call.ints("slice_sizes"), 0};
+    GatherNumbers numbers{field("offset_dims"),
+                          field("collapsed_slice_dims"),
+                          field("start_index_map"),
+                          field("operand_batching_dims"),
+                          field("start_indices_batching_dims"),
+                          call.ints("slice_sizes"),
+                          0};
     const Ints vector = field("index_vector_dim");
     numbers.vectorDim = vector.empty() ? 0 : vector.front();
     return numbers;
@@ -267,19 +271,37 @@ bool gatherNd(Call& call, const GatherNumbers& n) {
     return true;
 }
 
-/// The embedding form: whole rows along one dimension of the table. All else stays opaque.
+bool findsRows(Call& call, const GatherNumbers& n) {
+    const Shape &table = call.shape(0), &indices = call.shape(1);
+    if (!n.batching.empty() || n.start.size() != 1 || n.collapsed != n.start) return false;
+    for (std::size_t d = 0; d < table.size(); ++d)
+        if (n.sizes[d] != (static_cast<std::int64_t>(d) == n.start[0] ? 1 : table[d])) return false;
+    return n.vectorDim >= call.rank(1) ||
+           (n.vectorDim >= 0 && indices[static_cast<std::size_t>(n.vectorDim)] == 1);
+}
+
+Attributes windowNumbers(Ints offset, Ints collapsed, Ints map, std::int64_t vectorDim,
+                         Ints batching, Ints indexBatching) {
+    return {
+        {"offset_dims", std::move(offset)},     {"collapsed_dims", std::move(collapsed)},
+        {"index_map", std::move(map)},          {"index_vector_dim", vectorDim},
+        {"batching_dims", std::move(batching)}, {"index_batching_dims", std::move(indexBatching)}};
+}
+
+/// The embedding form: whole rows along one dimension of the table; all else as windows.
 void gather(Call& call, std::string_view) {
     const GatherNumbers n = gatherNumbers(call);
     const Shape table = call.shape(0), indices = call.shape(1);
-    call.require(n.batching.empty() && n.sizes.size() == table.size() && !indices.empty(),
-                 "a gather that is no lookup of rows");
-    if (gatherNd(call, n)) return;
-    call.require(n.start.size() == 1 && n.collapsed == n.start,
-                 "a gather that is no lookup of rows");
+    call.require(call.count() == 2 && n.sizes.size() == table.size(),
+                 "a gather without its window sizes");
+    if (n.batching.empty() && !indices.empty() && gatherNd(call, n)) return;
+    if (indices.empty() || !findsRows(call, n)) {
+        Attributes attributes =
+            windowNumbers(n.offset, n.collapsed, n.start, n.vectorDim, n.batching, n.indexBatching);
+        attributes.set("slice_sizes", n.sizes);
+        return call.result(OpKind::GatherWindows, std::move(attributes), call.inputs());
+    }
     const std::int64_t axis = call.axis(n.start[0], call.rank(0));
-    for (std::size_t d = 0; d < table.size(); ++d)
-        call.require(n.sizes[d] == (static_cast<std::int64_t>(d) == axis ? 1 : table[d]),
-                     "a gather of parts of rows");
     Shape batch = indices;
     if (n.vectorDim < call.rank(1)) {
         const auto at = batch.begin() + call.axis(n.vectorDim, call.rank(1));
@@ -310,30 +332,64 @@ void gather(Call& call, std::string_view) {
     call.result(OpKind::Transpose, {{"perm", perm}}, {found});
 }
 
-/// Rows written at vectors of indices over the first dimensions (the gradient of a lookup).
-void scatter(Call& call, std::string_view) {
-    const std::string_view text = call.op().attribute("scatter_dimension_numbers");
-    const auto field = [&](std::string_view name) {
-        return readIntegers(fieldOf(text, name)).value_or(Ints{});
-    };
-    call.require(call.count() == 3 && call.rank(1) >= 1, "a scatter of several arrays");
-    const std::string_view reduction = scatterReduction(call.op());
-    const Ints inserted = field("inserted_window_dims"), vector = field("index_vector_dim");
-    const std::size_t length = inserted.size();
-    const auto batch = static_cast<std::size_t>(call.rank(1)) - 1;
-    call.require(length <= call.shape(0).size(), "a scatter that writes no rows");
+struct ScatterNumbers {
+    Ints window, inserted, map, batching, indexBatching;
+    std::int64_t vectorDim = 0;
+
+    explicit ScatterNumbers(std::string_view text) {
+        const auto field = [&](std::string_view name) {
+            return readIntegers(fieldOf(text, name)).value_or(Ints{});
+        };
+        window = field("update_window_dims");
+        inserted = field("inserted_window_dims");
+        map = field("scatter_dims_to_operand_dims");
+        batching = field("input_batching_dims");
+        indexBatching = field("scatter_indices_batching_dims");
+        const Ints vector = field("index_vector_dim");
+        vectorDim = vector.empty() ? 0 : vector.front();
+    }
+};
+
+/// Whole rows, found by vectors of indices over the first dimensions.
+bool writesRows(Call& call, const ScatterNumbers& n) {
+    const std::size_t length = n.inserted.size();
+    if (call.count() != 3 || call.rank(1) < 1 || length < 1 || length > call.shape(0).size())
+        return false;
+    const std::int64_t batch = call.rank(1) - 1;
     Ints window = counting(call.shape(0).size() - length);
-    for (std::int64_t& dim : window) dim += static_cast<std::int64_t>(batch);
-    call.require(!reduction.empty() && length >= 1 && inserted == counting(length) &&
-                     field("scatter_dims_to_operand_dims") == inserted &&
-                     field("input_batching_dims").empty() && vector.size() == 1 &&
-                     vector.front() == static_cast<std::int64_t>(batch) &&
-                     call.shape(1).back() == static_cast<std::int64_t>(length) &&
-                     field("update_window_dims") == window,
-                 "a scatter that writes no rows");
-    call.result(OpKind::Scatter,
-                {{"mode", std::string("nd")}, {"reduction", std::string(reduction)}},
-                call.inputs());
+    for (std::int64_t& dim : window) dim += batch;
+    const Shape &data = call.shape(0), &updates = call.shape(2);
+    const bool whole = updates.size() == static_cast<std::size_t>(batch) + window.size() &&
+                       std::equal(data.begin() + static_cast<std::ptrdiff_t>(length), data.end(),
+                                  updates.begin() + batch);
+    return whole && n.inserted == counting(length) && n.map == n.inserted && n.batching.empty() &&
+           n.vectorDim == batch && call.shape(1).back() == static_cast<std::int64_t>(length) &&
+           n.window == window;
+}
+
+/// Rows (the gradient of a lookup) or windows, of one array or several.
+void scatter(Call& call, std::string_view) {
+    const ScatterNumbers n(call.op().attribute("scatter_dimension_numbers"));
+    const std::size_t arrays = call.count() / 2;
+    std::string_view reduction = scatterReduction(call.op());
+    if (arrays > 1) { // all alike, by the name that Scatter has for it
+        const auto apart = reductionsApart(call.op(), arrays);
+        const bool alike =
+            !apart.empty() && std::ranges::count(apart, apart[0]) == std::ssize(apart);
+        reduction = !alike               ? std::string_view{}
+                    : apart[0] == "sum"  ? std::string_view("add")
+                    : apart[0] == "prod" ? std::string_view("mul")
+                                         : apart[0];
+    }
+    if (reduction.empty()) return call.opaque();
+    if (writesRows(call, n))
+        return call.result(OpKind::Scatter,
+                           {{"mode", std::string("nd")}, {"reduction", std::string(reduction)}},
+                           call.inputs());
+    Attributes attributes =
+        windowNumbers(n.window, n.inserted, n.map, n.vectorDim, n.batching, n.indexBatching);
+    attributes.set("reduction", std::string(reduction));
+    call.result(OpKind::ScatterWindows, std::move(attributes), call.inputs());
 }
 
 } // namespace

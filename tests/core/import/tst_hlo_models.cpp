@@ -215,7 +215,7 @@ private slots:
         const TensorId input = source.op(*tokens).outputs[0];
         QCOMPARE(source.partition->shardings.at(input).dims,
                  (std::vector<std::vector<std::uint8_t>>{{0}, {}}));
-        QCOMPARE(source.warnings.size(), std::size_t{1}); // one scatter
+        QVERIFY(source.warnings.empty());
         const Graph graph = canonicalise(source);
         const Folding folding = fold(graph);
         QCOMPARE(layerRuns(graph, folding, 8), std::size_t{2});
