@@ -273,8 +273,7 @@ void TestPipelinePlanner::alpa() {
 /// Half A100, half V100: both are used, and it is quicker than the A100s alone.
 void TestPipelinePlanner::twoKindsOfDevices() {
     const Cluster fast = clusterByName("dgx-a100", 1), slow = clusterByName("v100-32g", 2);
-    StagePricer both = pricer("llama3-8b", {fast, slow}, 6),
-                alone = pricer("llama3-8b", {fast}, 6);
+    StagePricer both = pricer("llama3-8b", {fast, slow}, 6), alone = pricer("llama3-8b", {fast}, 6);
     PipelineRequest request;
     request.batch = 64;
     const PipelineAnswer answer = planPipeline(both, request);
