@@ -265,7 +265,8 @@ void addTimes(CLI::App& command, ScheduleOptions& options) {
         .add_option(
             "--transfers", spec.transfers,
             "lag (links of any width), stream (one after the other), blocking (nothing overlaps)")
-        ->transform(CLI::CheckedTransformer(kTransfers));
+        ->transform(CLI::CheckedTransformer(kTransfers).description("{lag,stream,blocking}"))
+        ->type_name("TEXT");
     add("--joint", spec.jointFactor, "Time of a joint forward and backward, as a share of both");
     add("--embed", spec.embedTime, "Forward of a shared layer on one device (interlaced)");
     add("--embed-sync", spec.embedSync, "Its communication for a micro-batch");

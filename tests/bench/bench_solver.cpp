@@ -13,6 +13,7 @@
 
 #include <QCoreApplication>
 
+#include <array>
 #include <cstdlib>
 #include <random>
 
@@ -116,7 +117,7 @@ void report(const std::string& name, const Problem& problem, int times,
 }
 
 void benchChoices(std::uint32_t choices, int times) {
-    for (const std::size_t layers : {8, 126, 1024}) {
+    for (const std::size_t layers : std::array<std::size_t, 3>{8, 126, 1024}) {
         report(fmt::format("{} choices, {} layers", choices, layers), llama(layers, choices),
                times);
     }
