@@ -93,18 +93,8 @@ std::optional<Leaf> selectAndScatter(Translation& t, const Site& site) {
                      {t.tensor(site, 0), t.tensor(site, 1)}, site.instruction.type.spec);
 }
 
-std::optional<Leaf> runningSum(Translation& t, const Site& site, const Window& window);
-
-std::optional<Leaf> reduceWindow(Translation& t, const Site& site) {
-    const auto window = windowIn(site.instruction.attribute("window"));
-    if (site.instruction.operands.size() != 2 || !window) return std::nullopt;
-    if (const auto sum = runningSum(t, site, *window)) return sum;
-    return slide(t, site, *window);
-}
-
 /// size=1xN pad=0_0xN-1_0 with addition: a running sum along that dimension.
-std::optional<Leaf> runningSum(Translation& t, const Site& site, const Window& w) {
-    const Window* window = &w;
+std::optional<Leaf> runningSum(Translation& t, const Site& site, const Window& window) {
     if (t.reducer(site.instruction) != "sum" || t.splatValue(t.tensor(site, 1)) != 0.0)
         return std::nullopt;
     const TensorId from = t.tensor(site, 0);
@@ -112,20 +102,27 @@ std::optional<Leaf> runningSum(Translation& t, const Site& site, const Window& w
     const auto trivial = [](const Ints& values) {
         return std::ranges::all_of(values, [](std::int64_t v) { return v == 1; });
     };
-    if (window->size.size() != shape.size() || !trivial(window->stride) ||
-        !trivial(window->lhsDilate) || !trivial(window->rhsDilate))
+    if (window.size.size() != shape.size() || !trivial(window.stride) ||
+        !trivial(window.lhsDilate) || !trivial(window.rhsDilate))
         return std::nullopt;
     std::optional<std::size_t> axis;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-        const PadRange& pad = window->pad[d];
-        if (window->size[d] == 1 && pad.low == 0 && pad.high == 0) continue;
-        if (axis || window->size[d] != shape[d] || pad.low != shape[d] - 1 || pad.high != 0)
+        const PadRange& pad = window.pad[d];
+        if (window.size[d] == 1 && pad.low == 0 && pad.high == 0) continue;
+        if (axis || window.size[d] != shape[d] || pad.low != shape[d] - 1 || pad.high != 0)
             return std::nullopt;
         axis = d;
     }
     if (!axis) return std::nullopt;
     return t.tryEmit(site, OpKind::CumSum, {{"axis", static_cast<std::int64_t>(*axis)}}, {from},
                      site.instruction.type.spec);
+}
+
+std::optional<Leaf> reduceWindow(Translation& t, const Site& site) {
+    const auto window = windowIn(site.instruction.attribute("window"));
+    if (site.instruction.operands.size() != 2 || !window) return std::nullopt;
+    if (const auto sum = runningSum(t, site, *window)) return sum;
+    return slide(t, site, *window);
 }
 
 std::optional<Leaf> dot(Translation& t, const Site& site) {

@@ -76,17 +76,10 @@ std::optional<Leaf> emitFunction(Translation& t, const Site& site, std::string_v
     return t.emit(site, OpKind::Elementwise, std::move(attributes), std::move(inputs), spec);
 }
 
-std::vector<TensorId> arrays(Translation& t, const Site& site) {
-    std::vector<TensorId> inputs;
-    for (std::size_t i = 0; i < site.instruction.operands.size(); ++i)
-        inputs.push_back(t.tensor(site, i));
-    return inputs;
-}
-
 std::optional<Leaf> byTable(Translation& t, const Site& site) {
     const auto entry =
         std::ranges::lower_bound(kFunctions, site.instruction.opcode, {}, &Function::opcode);
-    return emitFunction(t, site, entry->function, arrays(t, site));
+    return emitFunction(t, site, entry->function, t.arrays(site));
 }
 
 /// On booleans logical, on integers bit by bit.
@@ -94,7 +87,7 @@ std::optional<Leaf> logical(Translation& t, const Site& site) {
     const std::string name(site.instruction.opcode);
     const bool boolean = site.instruction.type.spec.dtype == DType::Bool;
     return emitFunction(t, site, boolean || name == "not" ? name : "bitwise" + name,
-                        arrays(t, site));
+                        t.arrays(site));
 }
 
 std::optional<Leaf> compare(Translation& t, const Site& site) {
@@ -107,7 +100,7 @@ std::optional<Leaf> compare(Translation& t, const Site& site) {
                                       : direction == "GE" ? "greaterorequal"
                                                           : "";
     if (function.empty() || site.instruction.operands.size() != 2) return std::nullopt;
-    return emitFunction(t, site, function, arrays(t, site));
+    return emitFunction(t, site, function, t.arrays(site));
 }
 
 std::optional<Leaf> convert(Translation& t, const Site& site) {

@@ -23,14 +23,6 @@ std::int64_t flag(const Site& site, std::string_view key) {
     return site.instruction.attribute(key) == "true" ? 1 : 0;
 }
 
-/// All operands, each an array.
-std::vector<TensorId> arrays(Translation& t, const Site& site) {
-    std::vector<TensorId> result;
-    for (std::size_t i = 0; i < site.instruction.operands.size(); ++i)
-        result.push_back(t.tensor(site, i));
-    return result;
-}
-
 /// An op with several results, if the catalogue derives those of the text.
 std::optional<Value> tryEmitMany(Translation& t, const Site& site, OpKind kind,
                                  Attributes attributes, std::vector<TensorId> inputs) {
@@ -57,7 +49,7 @@ std::optional<Value> tryEmitMany(Translation& t, const Site& site, OpKind kind,
 std::optional<Leaf> cholesky(Translation& t, const Site& site) {
     return t.tryEmit(site, OpKind::LinearAlgebra,
                      {{"function", std::string("cholesky")}, {"lower", flag(site, "lower")}},
-                     arrays(t, site), site.instruction.type.spec);
+                     t.arrays(site), site.instruction.type.spec);
 }
 
 /// Of real matrices: an adjoint is a transpose.
@@ -71,7 +63,7 @@ std::optional<Leaf> triangularSolve(Translation& t, const Site& site) {
                       {"lower", flag(site, "lower")},
                       {"unit", flag(site, "unit_diagonal")},
                       {"transpose", std::int64_t{transposes ? 1 : 0}}},
-                     arrays(t, site), site.instruction.type.spec);
+                     t.arrays(site), site.instruction.type.spec);
 }
 
 std::optional<Leaf> fft(Translation& t, const Site& site) {
@@ -83,7 +75,7 @@ std::optional<Leaf> fft(Translation& t, const Site& site) {
     return t.tryEmit(
         site, OpKind::Fourier,
         {{"function", std::string(named->second)}, {"length", list(site, "fft_length")}},
-        arrays(t, site), site.instruction.type.spec);
+        t.arrays(site), site.instruction.type.spec);
 }
 
 // --- sorts, scatters ----------------------------------------------------------------------------
@@ -125,7 +117,7 @@ std::optional<Leaf> sort(Translation& t, const Site& site) {
     if (!comparison) return std::nullopt;
     const auto attributes = sortAttributes(site, *comparison);
     if (!attributes) return std::nullopt;
-    return t.tryEmit(site, OpKind::Sort, *attributes, arrays(t, site), site.instruction.type.spec);
+    return t.tryEmit(site, OpKind::Sort, *attributes, t.arrays(site), site.instruction.type.spec);
 }
 
 /// The keys come first in a Sort; where they do not in the text, it stays opaque.
@@ -134,7 +126,7 @@ std::optional<Value> sortSeveral(Translation& t, const Site& site) {
     if (!comparison || comparison->keys != 0) return std::nullopt;
     const auto attributes = sortAttributes(site, *comparison);
     if (!attributes) return std::nullopt;
-    return tryEmitMany(t, site, OpKind::Sort, *attributes, arrays(t, site));
+    return tryEmitMany(t, site, OpKind::Sort, *attributes, t.arrays(site));
 }
 
 /// @param reduction as a reducer names it
@@ -164,7 +156,7 @@ std::string reductionOf(Translation& t, const Site& site) {
 std::optional<Leaf> scatter(Translation& t, const Site& site) {
     const auto attributes = scatterAttributes(site, reductionOf(t, site));
     if (!attributes || site.instruction.operands.size() != 3) return std::nullopt;
-    return t.tryEmit(site, OpKind::ScatterWindows, *attributes, arrays(t, site),
+    return t.tryEmit(site, OpKind::ScatterWindows, *attributes, t.arrays(site),
                      site.instruction.type.spec);
 }
 
@@ -175,7 +167,7 @@ std::optional<Value> scatterSeveral(Translation& t, const Site& site) {
         return std::nullopt;
     const auto attributes = scatterAttributes(site, reductions[0]);
     if (!attributes) return std::nullopt;
-    return tryEmitMany(t, site, OpKind::ScatterWindows, *attributes, arrays(t, site));
+    return tryEmitMany(t, site, OpKind::ScatterWindows, *attributes, t.arrays(site));
 }
 
 // --- random bits --------------------------------------------------------------------------------
@@ -186,12 +178,12 @@ std::optional<Value> randomBits(Translation& t, const Site& site) {
     const TensorSpec& bits = parts[1].spec;
     return tryEmitMany(t, site, OpKind::RandomBits,
                        {{"shape", bits.shape}, {"to", std::string(nameOf(bits.dtype))}},
-                       arrays(t, site));
+                       t.arrays(site));
 }
 
 std::optional<Value> routine(Translation& t, const Site& site, std::string_view function) {
     return tryEmitMany(t, site, OpKind::LinearAlgebra, {{"function", std::string(function)}},
-                       arrays(t, site));
+                       t.arrays(site));
 }
 
 } // namespace

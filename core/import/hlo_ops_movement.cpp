@@ -89,17 +89,10 @@ std::optional<Leaf> broadcast(Translation& t, const Site& site) {
     return t.emit(site, OpKind::Expand, {{"shape", spec.shape}}, {from}, spec);
 }
 
-std::vector<TensorId> arrays(Translation& t, const Site& site) {
-    std::vector<TensorId> result;
-    for (std::size_t i = 0; i < site.instruction.operands.size(); ++i)
-        result.push_back(t.tensor(site, i));
-    return result;
-}
-
 std::optional<Leaf> concatenate(Translation& t, const Site& site) {
     const auto dims = dimensions(site);
     if (!dims || dims->size() != 1) return std::nullopt;
-    const std::vector<TensorId> inputs = arrays(t, site);
+    const std::vector<TensorId> inputs = t.arrays(site);
     if (inputs.size() == 1) return inputs.front();
     return t.tryEmit(site, OpKind::Concat, {{"axis", (*dims)[0]}}, inputs,
                      site.instruction.type.spec);
@@ -178,7 +171,7 @@ std::optional<Leaf> dynamicSlice(Translation& t, const Site& site) {
     if (sizes.size() != shape.size()) return std::nullopt;
     const auto starts = startsAt(t, site, 1, shape, sizes);
     if (!starts)
-        return t.tryEmit(site, OpKind::DynamicSlice, {{"sizes", sizes}}, arrays(t, site),
+        return t.tryEmit(site, OpKind::DynamicSlice, {{"sizes", sizes}}, t.arrays(site),
                          site.instruction.type.spec);
     return cut(t, site, {*starts, sizes}, Ints(shape.size(), 1));
 }
@@ -192,7 +185,7 @@ std::optional<Leaf> dynamicUpdateSlice(Translation& t, const Site& site) {
         return std::nullopt;
     const auto starts = startsAt(t, site, 2, spec.shape, sizes);
     if (!starts)
-        return t.tryEmit(site, OpKind::DynamicUpdate, {}, arrays(t, site),
+        return t.tryEmit(site, OpKind::DynamicUpdate, {}, t.arrays(site),
                          site.instruction.type.spec);
     if (sizes == spec.shape) return update;
     return t.buffers().write(base, spec, update, {*starts, sizes});
@@ -288,7 +281,7 @@ std::optional<Leaf> gather(Translation& t, const Site& site) {
                       {"index_vector_dim", (*vectorDim)[0]},
                       {"batching_dims", list("operand_batching_dims")},
                       {"index_batching_dims", list("start_indices_batching_dims")}},
-                     arrays(t, site), site.instruction.type.spec);
+                     t.arrays(site), site.instruction.type.spec);
 }
 
 } // namespace

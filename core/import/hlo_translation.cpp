@@ -78,6 +78,13 @@ Leaf Translation::leaf(const Site& site, std::size_t port) const {
     return m_pool[value.first];
 }
 
+std::vector<TensorId> Translation::arrays(const Site& site) {
+    std::vector<TensorId> result;
+    for (std::size_t i = 0; i < site.instruction.operands.size(); ++i)
+        result.push_back(tensor(site, i));
+    return result;
+}
+
 TensorId Translation::tensor(const Site& site, std::size_t port) {
     return materialise(leaf(site, port));
 }

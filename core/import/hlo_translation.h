@@ -59,6 +59,7 @@ public:
 
     /// Operand `port` as a tensor. @throws InputError if it is a tuple or is not there
     TensorId tensor(const Site& site, std::size_t port);
+    std::vector<TensorId> arrays(const Site& site); ///< all operands, each an array
     /// The same, which may be virtual.
     Leaf leaf(const Site& site, std::size_t port) const;
     std::vector<TensorId> tensors(const Site& site); ///< all leaves of all operands, no tokens

@@ -30,10 +30,6 @@ struct Distinct {
     std::vector<std::size_t> index;
 };
 
-double axisSize(const Mesh& mesh, std::size_t axis) {
-    return mesh.axes[axis].size;
-}
-
 } // namespace
 
 double NodePrice::time() const {
@@ -182,7 +178,7 @@ std::vector<PhasedStep> Pricing::convert(const ProducerSide& from, const Layout&
         if (way.scattered[a])
             steps.push_back(phased(
                 {CollectiveKind::ReduceScatter, static_cast<std::uint8_t>(a), local}, phase));
-        local /= axisSize(m_mesh, a);
+        local /= m_mesh.axes[a].size;
     }
     return steps;
 }

@@ -2,6 +2,7 @@
 // Causes of idle time, transfers, all-reduces, recomputation and memory: small cases whose figures
 // follow by hand.
 #include "core/schedule/catalogue.h"
+#include "tests/core/schedule/spec_of.h"
 
 #include <QTest>
 
@@ -10,6 +11,7 @@
 
 using namespace shardlens;
 using namespace shardlens::schedule;
+using test::specOf;
 
 namespace {
 
@@ -19,14 +21,6 @@ bool same(double a, double b) {
 
 double idleOf(const Schedule& s, std::uint32_t device, Cause cause) {
     return s.account.devices[device].idle[static_cast<std::size_t>(cause)];
-}
-
-ScheduleSpec specOf(std::string_view name, std::uint32_t p, std::uint32_t m) {
-    ScheduleSpec spec;
-    spec.name = name;
-    spec.devices = p;
-    spec.microBatches = m;
-    return spec;
 }
 
 } // namespace

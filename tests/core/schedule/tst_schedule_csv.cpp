@@ -4,26 +4,20 @@
 #include "core/error.h"
 #include "core/schedule/catalogue.h"
 #include "core/schedule/schedule_csv.h"
+#include "tests/core/schedule/spec_of.h"
 
 #include <QFile>
 #include <QTest>
 
 using namespace shardlens;
 using namespace shardlens::schedule;
+using test::specOf;
 
 namespace {
 
 QByteArray seed(const char* name) {
     QFile file(QString(SHARDLENS_SOURCE "/tests/fuzz/seeds/schedule_csv/") + name);
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
-ScheduleSpec specOf(const char* name, std::uint32_t p, std::uint32_t m) {
-    ScheduleSpec spec;
-    spec.name = name;
-    spec.devices = p;
-    spec.microBatches = m;
-    return spec;
 }
 
 Orders read(const char* text) {
@@ -116,7 +110,7 @@ void TestScheduleCsv::roundTrip_data() {
 void TestScheduleCsv::roundTrip() {
     QFETCH(QString, name);
     const QByteArray text = name.toLatin1();
-    ScheduleSpec spec = specOf(text, 4, 8);
+    ScheduleSpec spec = specOf(text.constData(), 4, 8);
     if (name == "interleaved") spec.chunks = 2;
     const Schedule s = makeSchedule(spec);
     const Orders listed = asLists(s.orders, s.program, s.timeline);

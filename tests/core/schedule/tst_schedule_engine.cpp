@@ -4,6 +4,7 @@
 #include "core/schedule/catalogue.h"
 #include "core/schedule/rule_error.h"
 #include "tests/core/schedule/random_schedule.h"
+#include "tests/core/schedule/spec_of.h"
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
@@ -15,6 +16,7 @@
 
 using namespace shardlens;
 using namespace shardlens::schedule;
+using test::specOf;
 
 namespace {
 
@@ -116,14 +118,6 @@ void checkMemory(const Schedule& s) {
         QVERIFY(std::abs(curve.back().memory - s.program.staticMemory[d]) <= 1e-9);
         QCOMPARE(peak, s.account.devices[d].peakMemory);
     }
-}
-
-ScheduleSpec specOf(std::string_view name, std::uint32_t p, std::uint32_t m) {
-    ScheduleSpec spec;
-    spec.name = name;
-    spec.devices = p;
-    spec.microBatches = m;
-    return spec;
 }
 
 /// A spec that every schedule takes, with odd times so that nothing meets by accident.

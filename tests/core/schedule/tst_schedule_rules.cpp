@@ -2,6 +2,7 @@
 // Every rule of the validator, broken one at a time: it is refused, with its reason and its place.
 #include "core/schedule/cycle.h"
 #include "core/schedule/validate.h"
+#include "tests/core/schedule/spec_of.h"
 
 #include <QTest>
 
@@ -9,16 +10,9 @@
 
 using namespace shardlens;
 using namespace shardlens::schedule;
+using test::specOf;
 
 namespace {
-
-ScheduleSpec specOf(const char* name, std::uint32_t p, std::uint32_t m) {
-    ScheduleSpec spec;
-    spec.name = name;
-    spec.devices = p;
-    spec.microBatches = m;
-    return spec;
-}
 
 Task task(std::uint16_t stage, Pass pass, std::uint32_t microBatch) {
     Task out;
@@ -71,7 +65,7 @@ void TestScheduleRules::allSchedulesPass() {
     for (std::uint32_t p = 1; p <= 9; ++p) {
         for (const std::uint32_t m : {1u, 2u, 3u, 4u, 7u, 8u, 12u, 16u, 18u, 24u, 36u}) {
             for (const std::uint32_t v : {1u, 2u, 3u}) {
-                ScheduleSpec spec = specOf(text, p, m);
+                ScheduleSpec spec = specOf(text.constData(), p, m);
                 spec.chunks = v;
                 Orders orders;
                 try {
@@ -149,7 +143,7 @@ void TestScheduleRules::brokenOrders() {
     QFETCH(QString, where);
     QFETCH(Break, change);
     const QByteArray text = name.toLatin1();
-    const ScheduleSpec spec = specOf(text, 2, 4);
+    const ScheduleSpec spec = specOf(text.constData(), 2, 4);
     Orders orders = makeOrders(spec);
     QVERIFY(!findViolation(spec, orders));
     change(orders);
@@ -248,7 +242,7 @@ void TestScheduleRules::sizes() {
     QFETCH(uint, v);
     QFETCH(QString, problem);
     const QByteArray text = name.toLatin1();
-    ScheduleSpec spec = specOf(text, p, m);
+    ScheduleSpec spec = specOf(text.constData(), p, m);
     spec.chunks = v;
     try {
         makeOrders(spec);

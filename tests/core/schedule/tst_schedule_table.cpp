@@ -3,6 +3,7 @@
 // (reference/schedules.md, sections 2 and 3; reference/planners.md, sections 7, 10, 11 and 13).
 // Forward, input gradient and weight gradient take 1 unless a case says otherwise.
 #include "core/schedule/catalogue.h"
+#include "tests/core/schedule/spec_of.h"
 
 #include <QTest>
 
@@ -12,16 +13,9 @@
 
 using namespace shardlens;
 using namespace shardlens::schedule;
+using test::specOf;
 
 namespace {
-
-ScheduleSpec specOf(const char* name, std::uint32_t p, std::uint32_t m) {
-    ScheduleSpec spec;
-    spec.name = name;
-    spec.devices = p;
-    spec.microBatches = m;
-    return spec;
-}
 
 /// Sum over all devices of the idle time between first and last task.
 double spanIdle(const Schedule& s) {
@@ -89,11 +83,11 @@ void TestScheduleTable::fillDrain_data() {
 void TestScheduleTable::fillDrain() {
     QFETCH(QString, name);
     const QByteArray text = name.toLatin1();
-    const Schedule s = makeSchedule(specOf(text, 8, 16));
+    const Schedule s = makeSchedule(specOf(text.constData(), 8, 16));
     SAME(s.timeline.makespan, 69);
     SAME(s.account.work, 48);
     SAME(s.account.bubble, 7 * (1 + 1 + 1));
-    SAME(makeSchedule(specOf(text, 4, 8)).timeline.makespan, 33);
+    SAME(makeSchedule(specOf(text.constData(), 4, 8)).timeline.makespan, 33);
 }
 
 void TestScheduleTable::oneForwardOneBackward() {
