@@ -21,21 +21,29 @@ struct StageFigures {
 
     double seconds() const { return forward + inputGrad + weightGrad; }
 
-    StageFigures& operator+=(const StageFigures& other) {
-        forward += other.forward;
-        inputGrad += other.inputGrad;
-        weightGrad += other.weightGrad;
-        cheapForward += other.cheapForward;
-        sync += other.sync;
-        optimizer += other.optimizer;
-        parameters += other.parameters;
-        gradients += other.gradients;
-        optimizerState += other.optimizerState;
-        kept += other.kept;
-        recomputable += other.recomputable;
-        entry += other.entry;
+    /// Calls f(figure of this, figure of the other) for each of them.
+    template <typename F>
+    void eachWith(const StageFigures& other, F&& f) {
+        f(forward, other.forward);
+        f(inputGrad, other.inputGrad);
+        f(weightGrad, other.weightGrad);
+        f(cheapForward, other.cheapForward);
+        f(sync, other.sync);
+        f(optimizer, other.optimizer);
+        f(parameters, other.parameters);
+        f(gradients, other.gradients);
+        f(optimizerState, other.optimizerState);
+        f(kept, other.kept);
+        f(recomputable, other.recomputable);
+        f(entry, other.entry);
+    }
+
+    /// Adds the other's figures `times` over.
+    StageFigures& add(const StageFigures& other, double times) {
+        eachWith(other, [times](double& mine, double its) { mine += times * its; });
         return *this;
     }
+    StageFigures& operator+=(const StageFigures& other) { return add(other, 1); }
     friend StageFigures operator+(StageFigures a, const StageFigures& b) { return a += b; }
 };
 

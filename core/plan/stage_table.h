@@ -1,30 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of any stretch of units on one mesh and one size of micro-batch. A stretch is the
-// (min, +) product of the transfer matrices of its units. Inside a run all starts look alike, so
-// that one row of products serves every stage that lies in it: the table grows with the lengths
-// that are asked for, not with the number of stretches.
+// (min, +) product of the transfer matrices of its units. Along equal units such products soon grow
+// by the same amount from unit to unit, whatever the state (the cyclicity theorem of max-plus
+// algebra, Baccelli et al. 1992, with cycles of length one); once two steps in a row did, all that
+// follow are known, so that a run of a thousand layers takes a handful of products. Inside a run
+// all starts look alike, and so do all that lie far from its end, but for what the units between
+// add: the table grows with the kinds of units, not with their number.
 #pragma once
 
 #include "core/plan/stage_transfer.h"
 
 namespace shardlens {
 
+/// The prices of one mesh and one size of micro-batch, shared by tables with other weights.
+struct MeshPrices {
+    MeshPrices(const StagedModel& model, Mesh mesh, std::shared_ptr<const CostModel> cost)
+        : pricing(model.graph, model.folding, Mode::Train, std::move(mesh), std::move(cost)),
+          conversions(pricing) {}
+    Pricing pricing;
+    PhasedConversions conversions;
+};
+
 class StageTable {
 public:
     /// @param mesh of one stage's replica; its devices share every micro-batch
     StageTable(std::shared_ptr<const StagedModel> model, Mesh mesh,
                std::shared_ptr<const CostModel> cost, const StageWeights& weights = {});
+    StageTable(std::shared_ptr<const StagedModel> model, std::shared_ptr<MeshPrices> prices,
+               const StageWeights& weights);
 
     const StagedModel& model() const { return *m_model; }
-    const Mesh& mesh() const { return m_pricing.mesh(); }
+    const Mesh& mesh() const { return m_prices->pricing.mesh(); }
     std::size_t units() const { return m_model->units.units.size(); }
 
     /// Units first … last, both included, as one stage: the choices that cost least by the weights.
-    StageFigures figures(std::size_t first, std::size_t last);
+    StageFigures figures(std::size_t first, std::size_t last) { return stretch(first, last).ended; }
     /// No stretch that holds the unit costs less for it, by the weights.
     double floor(std::size_t unit);
     /// Kept bytes of the unit that keeps most: what lives while it is recomputed.
-    double largestUnit(std::size_t first, std::size_t last);
+    double largestUnit(std::size_t first, std::size_t last) { return stretch(first, last).largest; }
 
 private:
     /// Products from a start on: by state, cost and figures.
@@ -32,26 +46,47 @@ private:
         std::vector<double> cost;
         std::vector<StageFigures> figures;
     };
-    struct Row {
-        std::vector<Front> fronts;       ///< by length - 1
-        std::vector<StageFigures> ended; ///< with the ending
-        std::vector<double> largest;
+    struct Stretch {
+        StageFigures ended; ///< with the ending
+        double largest = 0;
     };
+    struct Growth {
+        double cost = 0;
+        StageFigures figures;
+    };
+    /// Stretches with one start that end in one group of equal units, by how many of them they
+    /// hold.
+    struct Segment {
+        std::vector<Front> fronts;
+        std::vector<Stretch> stretches;
+        std::optional<Growth> growth; ///< of each further unit, once it is known
+    };
+    using Row = std::vector<Segment>; ///< by group, from the start's on
+    /// Units of one kind in a row.
+    struct Group {
+        std::size_t first = 0, last = 0;
+    };
+
     const UnitTransfer& transfer(std::size_t unit, bool starts);
     Front begin(std::size_t unit);
     Front extend(const Front& front, std::size_t unit);
     StageFigures end(const Front& front, std::size_t unit);
-    /// The row that stretches from `first` to `last` are in, and where in it unit 0 of it is.
-    Row& rowOf(std::size_t first, std::size_t last);
-    void grow(Row& row, std::size_t first, std::size_t length);
+    Stretch stretch(std::size_t first, std::size_t last);
+    /// How many units of a group stretches with the start hold that go beyond it.
+    std::size_t lengthIn(std::size_t group, std::size_t first) const;
+    const Segment& segment(std::size_t first, std::size_t group, std::size_t length);
+    void grow(Row& row, std::size_t first, std::size_t group, std::size_t length);
+    static std::optional<Growth> growthOf(const std::vector<Front>& fronts);
+    static Front frontAt(const Segment& segment, std::size_t length);
+    static Stretch stretchAt(const Segment& segment, std::size_t length);
 
     std::shared_ptr<const StagedModel> m_model;
-    Pricing m_pricing;
+    std::shared_ptr<MeshPrices> m_prices;
     StageWeights m_weights;
-    PhasedConversions m_conversions;
+    std::vector<Group> m_groups;
+    std::vector<std::size_t> m_groupOf;                                                ///< by unit
     std::map<std::pair<std::size_t, bool>, std::unique_ptr<UnitTransfer>> m_transfers; ///< by kind
-    std::map<std::size_t, Row> m_inner; ///< by kind: stretches inside a run
-    std::map<std::size_t, Row> m_own;   ///< by first unit: the others
+    std::map<std::size_t, Row> m_rows; ///< by first unit
 };
 
 } // namespace shardlens

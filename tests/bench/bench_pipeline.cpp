@@ -7,8 +7,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <string_view>
+#include <vector>
 
 using namespace shardlens;
 
@@ -83,7 +86,7 @@ void alpa() {
     print("GPT-39B on 64 V100, planner alpa", planAlpa(p, request), watch);
 }
 
-void growth() {
+void layers() {
     PipelineRequest request;
     request.batch = 512;
     for (const int layers : {12, 48, 192, 1024}) {
@@ -92,6 +95,10 @@ void growth() {
         print(fmt::format("{} layers, 128 devices", layers).c_str(), planPipeline(p, request),
               watch);
     }
+}
+
+void devices() {
+    PipelineRequest request;
     for (const int nodes : {1, 16, 128, 2048}) {
         StagePricer p = pricer(gpt(4096, 32, 32, 50257), clusterByName("dgx-a100", nodes), 2048);
         request.batch = std::max(512, nodes * 8);
@@ -103,8 +110,14 @@ void growth() {
 
 } // namespace
 
-int main() {
-    large();
-    alpa();
-    growth();
+/// @param argv parts to run: large, alpa, layers, devices; all by default
+int main(int argc, char** argv) {
+    const std::vector<std::string_view> parts(argv + 1, argv + argc);
+    const auto wanted = [&](std::string_view part) {
+        return parts.empty() || std::ranges::find(parts, part) != parts.end();
+    };
+    if (wanted("large")) large();
+    if (wanted("alpa")) alpa();
+    if (wanted("layers")) layers();
+    if (wanted("devices")) devices();
 }

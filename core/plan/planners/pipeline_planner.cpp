@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 
 namespace shardlens {
@@ -18,6 +19,9 @@ namespace shardlens {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+// Plans are looked for below a ceiling above the least bound: candidates that only slower plans
+// have are not made. The ceiling is raised as long as there is none.
+constexpr double kFirstExcess = 0.02, kLastExcess = 20;
 
 PipelineAnswer answerOf(StageSpace& space, const PipelineCombination& combination,
                         const PipelineSolution& solution) {
@@ -54,44 +58,89 @@ double stageMemory(const StagePrice& price, const ScheduleModel& schedule, int b
            schedule.inFlight(behind, stages, microBatches) * price.perMicroBatch;
 }
 
+namespace {
+
+class Planner {
+public:
+    Planner(StagePricer& pricer, const PipelineRequest& request, std::stop_token stop)
+        : m_pricer(pricer), m_request(request), m_stop(std::move(stop)), m_space(pricer, request),
+          m_combinations(m_space.combinations()) {
+        m_best.seconds = std::numeric_limits<double>::infinity();
+    }
+
+    PipelineAnswer run() {
+        if (m_pricer.pools().size() == 1) { // equal stages to begin with
+            const std::vector<GridPoint> grid = megatronGrid(m_pricer, m_request);
+            if (const GridPoint* point = bestOf(grid))
+                m_best = answerOf(m_pricer, m_request, *point);
+        }
+        double excess = kFirstExcess, ceiling = 0;
+        while (!m_combinations.empty() && ceiling < m_best.seconds) {
+            ceiling = excess > kLastExcess ? std::numeric_limits<double>::infinity()
+                                           : m_combinations.front().bound * (1 + excess);
+            look(ceiling);
+            if (std::isinf(ceiling)) break;
+            excess *= 2;
+        }
+        if (m_best.stages.empty())
+            throw PlanError(fmt::format("no pipeline fits into {:.1f} GiB a device: parameters, "
+                                        "gradients and optimizer state alone are {:.1f} GiB a "
+                                        "device",
+                                        m_space.limit(0) / kGiB, m_space.leastMemory() / kGiB),
+                            "pipeline", "use more devices, another batch, or fewer pins");
+        m_best.bound = std::min(m_best.bound, m_best.seconds);
+        m_best.combinations = m_combinations.size();
+        m_best.simulated = simulatedSeconds(m_best.schedule, m_best.prices(), m_best.microBatches);
+        return std::move(m_best);
+    }
+
+private:
+    /// Anything better than the best so far, and below the ceiling.
+    void look(double ceiling) {
+        double bound = ceiling;
+        for (PipelineCombination& combination : m_combinations) {
+            const double below = std::min(m_best.seconds, ceiling);
+            if (combination.bound >= below * (1 - m_request.tolerance)) {
+                bound = std::min(bound, combination.bound); // and so do all that follow
+                break;
+            }
+            solve(combination, below);
+            bound = std::min(bound, combination.bound);
+        }
+        m_best.bound = bound;
+        std::ranges::stable_sort(m_combinations, {}, &PipelineCombination::bound);
+    }
+
+    void solve(PipelineCombination& combination, double below) {
+        const PipelineProblem problem = m_space.problem(combination, below);
+        const PipelineSolution solution =
+            solvePipeline(problem, {.incumbent = below,
+                                    .tolerance = m_request.tolerance,
+                                    .resolution = m_request.resolution,
+                                    .stop = m_stop});
+        ++m_best.solved;
+        combination.bound = std::max(solution.bound, combination.bound);
+        if (solution.stages.empty()) return;
+        PipelineAnswer answer = answerOf(m_space, combination, solution);
+        if (answer.seconds >= m_best.seconds) return;
+        answer.solved = m_best.solved;
+        m_best = std::move(answer);
+    }
+
+    StagePricer& m_pricer;
+    const PipelineRequest& m_request;
+    std::stop_token m_stop;
+    StageSpace m_space;
+    std::vector<PipelineCombination> m_combinations; ///< the least bound first
+    PipelineAnswer m_best;
+};
+
+} // namespace
+
 PipelineAnswer planPipeline(StagePricer& pricer, const PipelineRequest& request,
                             std::stop_token stop) {
     const auto start = std::chrono::steady_clock::now();
-    StageSpace space(pricer, request);
-    const std::vector<PipelineCombination> combinations = space.combinations();
-    PipelineAnswer best;
-    best.seconds = std::numeric_limits<double>::infinity();
-    double bound = best.seconds;
-    if (pricer.pools().size() == 1) { // equal stages to begin with
-        const std::vector<GridPoint> grid = megatronGrid(pricer, request);
-        if (const GridPoint* point = bestOf(grid)) best = answerOf(pricer, request, *point);
-    }
-    std::size_t solved = 0;
-    for (const PipelineCombination& combination : combinations) {
-        if (combination.bound >= best.seconds * (1 - request.tolerance)) {
-            bound = std::min(bound, combination.bound); // and so do all that follow
-            break;
-        }
-        const PipelineProblem problem = space.problem(combination, best.seconds);
-        const PipelineSolution solution = solvePipeline(problem, {.incumbent = best.seconds,
-                                                                  .tolerance = request.tolerance,
-                                                                  .resolution = request.resolution,
-                                                                  .stop = stop});
-        ++solved;
-        bound = std::min(bound, std::max(solution.bound, combination.bound));
-        if (solution.stages.empty()) continue;
-        PipelineAnswer answer = answerOf(space, combination, solution);
-        if (answer.seconds < best.seconds) best = std::move(answer);
-    }
-    if (best.stages.empty())
-        throw PlanError(fmt::format("no pipeline fits into {:.1f} GiB a device: parameters, "
-                                    "gradients and optimizer state alone are {:.1f} GiB a device",
-                                    space.limit(0) / kGiB, space.leastMemory() / kGiB),
-                        "pipeline", "use more devices, another batch, or fewer pins");
-    best.bound = std::min(bound, best.seconds);
-    best.combinations = combinations.size();
-    best.solved = solved;
-    best.simulated = simulatedSeconds(best.schedule, best.prices(), best.microBatches);
+    PipelineAnswer best = Planner(pricer, request, std::move(stop)).run();
     best.milliseconds =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return best;

@@ -6,13 +6,12 @@
 // over the stages: with t the seconds of a micro-batch and m of them, 1F1B has fill = t and
 // gate = (m - 1) t + what comes once a step; other schedules have other shares (schedule_model.h).
 //
-// Exact. The largest gate g is enumerated, as Alpa enumerates its t_max, but in brackets that are
-// bounded before they are searched: since the devices used are at most D,
-//     T >= sum of (fill_i + g n_i / D)
-// whose least value is a shortest path along the chain. Brackets that cannot hold anything better
-// are dropped, the others halved until they are narrow, and there the device limit is met exactly
-// by labels (units left, devices used) pruned with the same bound (resource-constrained shortest
-// paths, Irnich and Desaulniers 2005).
+// Exact. The largest gate is enumerated, as Alpa enumerates its t_max, but in brackets of which the
+// one with the least bound (pipeline_paths.h) is looked into first. It is halved until it is
+// narrow, and then the device limit is met exactly by labels (stages behind, units left, devices
+// used), the most promising first (resource-constrained shortest paths, Irnich and Desaulniers
+// 2005; A*, Hart, Nilsson and Raphael 1968). What is left when the best bound is no better than the
+// best pipeline is dropped.
 #pragma once
 
 #include <array>
@@ -38,8 +37,10 @@ struct StageCandidate {
     std::uint32_t id = 0;                             ///< the caller's
 };
 
-/// Without those that another one beats in everything.
-std::vector<StageCandidate> undominated(std::vector<StageCandidate> candidates);
+enum class Gates : std::uint8_t { Compared, Equal };
+/// Without those that another one beats in everything. @param gates may be taken as equal
+std::vector<StageCandidate> undominated(std::vector<StageCandidate> candidates,
+                                        Gates gates = Gates::Compared);
 
 class PipelineProblem {
 public:
@@ -54,7 +55,10 @@ public:
     const std::vector<StageCandidate>& list(int number) const {
         return m_lists[static_cast<std::size_t>(number)];
     }
+    int lists() const { return static_cast<int>(m_lists.size()); }
     void use(int first, int last, int list);
+    /// 0, the empty one, where none is used.
+    int listOf(int first, int last) const { return m_listOf[cell(first, last)]; }
     const std::vector<StageCandidate>& candidates(int first, int last) const;
 
     int mostStages = std::numeric_limits<int>::max();
@@ -85,7 +89,7 @@ struct PipelineSearchOptions {
     double incumbent = std::numeric_limits<double>::infinity(); ///< only better ones are looked for
     double tolerance = 0;               ///< brackets within this share of the best are not searched
     double resolution = 0;              ///< a bracket narrower than this share is not halved
-    std::size_t mostLabels = 2'000'000; ///< of one bracket; beyond it its bound stands
+    std::size_t mostLabels = 2'000'000; ///< of one bracket; beyond it a bound stands
     std::stop_token stop{};
 };
 

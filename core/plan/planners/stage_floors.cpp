@@ -7,16 +7,32 @@
 
 namespace shardlens {
 
-const std::vector<UnitFloor>& StageFloors::of(const ReplicaKey& key) {
-    std::vector<int> sizes;
-    for (const AxisSize& axis : key.axes) sizes.push_back(axis.size);
-    const auto [at, isNew] = m_known.try_emplace({key.pool, sizes, key.samples});
-    if (!isNew) return at->second;
-    const StageUnits& units = m_pricer.model(key.samples)->units;
-    std::vector<UnitFloor>& floors = at->second;
-    floors.resize(units.kinds);
+namespace {
+
+/// Whole parameters over all devices of the mesh; what several units read is counted in the first.
+void addParameters(const StagedModel& model, double devices, std::vector<UnitFloor>& floors) {
+    std::vector<bool> done(floors.size(), false);
+    std::set<OpId> counted;
+    for (const StageUnit& unit : model.units.units) {
+        if (done[unit.kind]) continue;
+        done[unit.kind] = true;
+        for (const OpId id : unit.ops) {
+            const Op& op = model.graph->op(id);
+            if (op.kind != OpKind::Parameter || !counted.insert(id).second) continue;
+            floors[unit.kind].parameters +=
+                bytesOf(model.graph->tensor(op.outputs[0]).spec) / devices;
+        }
+    }
+}
+
+} // namespace
+
+std::vector<UnitFloor> unitFloors(const std::shared_ptr<const StagedModel>& model,
+                                  const std::shared_ptr<MeshPrices>& prices) {
+    const StageUnits& units = model->units;
+    std::vector<UnitFloor> floors(units.kinds);
     const auto fill = [&](double UnitFloor::* figure, const StageWeights& weights) {
-        StageTable table = m_pricer.table(key, weights);
+        StageTable table(model, prices, weights);
         std::vector<bool> done(units.kinds, false);
         for (std::size_t u = 0; u < units.units.size(); ++u) {
             const std::size_t kind = units.units[u].kind;
@@ -27,27 +43,8 @@ const std::vector<UnitFloor>& StageFloors::of(const ReplicaKey& key) {
     fill(&UnitFloor::seconds, {.sync = 0, .memory = 0});
     fill(&UnitFloor::lessWeights, {.sync = 0, .memory = 0, .weightGrad = -1});
     fill(&UnitFloor::update, {.time = 0, .sync = 1, .memory = 0});
-    addParameters(key, floors);
+    addParameters(*model, prices->pricing.mesh().devices(), floors);
     return floors;
-}
-
-/// Whole parameters over all devices of the mesh; what several units read is counted in the first.
-void StageFloors::addParameters(const ReplicaKey& key, std::vector<UnitFloor>& floors) const {
-    const auto model = m_pricer.model(key.samples);
-    double devices = 1;
-    for (const AxisSize& axis : key.axes) devices *= axis.size;
-    std::vector<bool> done(floors.size(), false);
-    std::set<OpId> counted;
-    for (const StageUnit& unit : model->units.units) {
-        if (done[unit.kind]) continue;
-        done[unit.kind] = true;
-        for (const OpId id : unit.ops) {
-            const Op& op = model->graph->op(id);
-            if (op.kind != OpKind::Parameter || !counted.insert(id).second) continue;
-            floors[unit.kind].parameters +=
-                bytesOf(model->graph->tensor(op.outputs[0]).spec) / devices;
-        }
-    }
 }
 
 double boundOf(const UnitFloor& floor, double step, const ScheduleModel& schedule,

@@ -4,7 +4,8 @@
 // offered: fill + gate * devices / all devices of pipeline_problem.h, unit by unit.
 #pragma once
 
-#include "core/plan/planners/stage_pricer.h"
+#include "core/plan/planners/schedule_model.h"
+#include "core/plan/stage_table.h"
 
 namespace shardlens {
 
@@ -15,20 +16,9 @@ struct UnitFloor {
     double parameters = 0;  ///< bytes a device
 };
 
-class StageFloors {
-public:
-    explicit StageFloors(StagePricer& pricer) : m_pricer(pricer) {}
-
-    /// By kind of unit, for a replica. @param key its variant does not matter
-    const std::vector<UnitFloor>& of(const ReplicaKey& key);
-
-private:
-    void addParameters(const ReplicaKey& key, std::vector<UnitFloor>& floors) const;
-
-    StagePricer& m_pricer;
-    std::map<std::tuple<std::uint8_t, std::vector<int>, std::int64_t>, std::vector<UnitFloor>>
-        m_known;
-};
+/// By kind of unit, for the mesh and micro-batch of the prices.
+std::vector<UnitFloor> unitFloors(const std::shared_ptr<const StagedModel>& model,
+                                  const std::shared_ptr<MeshPrices>& prices);
 
 /// Least of fill + gate * share of a unit. @param step at least, seconds; share of all devices
 double boundOf(const UnitFloor& floor, double step, const ScheduleModel& schedule,

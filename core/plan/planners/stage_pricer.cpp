@@ -60,24 +60,46 @@ std::shared_ptr<const StagedModel> StagePricer::model(std::int64_t samples) {
     return known;
 }
 
-StagePricer::Replica& StagePricer::replica(const ReplicaKey& key) {
-    std::string text = fmt::format("{} {} {}", key.pool, key.samples, key.variant);
+namespace {
+
+std::string textOf(const ReplicaKey& key) {
+    std::string text = fmt::format("{} {}", key.pool, key.samples);
     for (const AxisSize& axis : key.axes) text += fmt::format(" {}={}", axis.name, axis.size);
-    auto& known = m_replicas[text];
-    if (!known) known = std::make_unique<Replica>(model(key.samples), m_pools.at(key.pool), key);
+    return text;
+}
+
+} // namespace
+
+StagePricer::SizedMesh& StagePricer::mesh(const ReplicaKey& key) {
+    SizedMesh& known = m_meshes[textOf(key)];
+    if (!known.prices) {
+        const Cluster& pool = m_pools.at(key.pool);
+        known.prices = std::make_shared<MeshPrices>(
+            *model(key.samples), layMesh(partOf(pool, devicesOf(key.axes)), key.axes),
+            rooflineModel(pool));
+    }
+    return known;
+}
+
+StagePricer::Replica& StagePricer::replica(const ReplicaKey& key) {
+    auto& known = m_replicas[textOf(key) + fmt::format(" {}", key.variant)];
+    if (!known)
+        known = std::make_unique<Replica>(model(key.samples), m_pools.at(key.pool),
+                                          mesh(key).prices, key);
     return *known;
 }
 
-StageTable StagePricer::table(const ReplicaKey& key, const StageWeights& weights) {
-    const Cluster& pool = m_pools.at(key.pool);
-    return {model(key.samples), layMesh(partOf(pool, devicesOf(key.axes)), key.axes),
-            rooflineModel(pool), weights};
+const std::vector<UnitFloor>& StagePricer::floors(const ReplicaKey& key) {
+    SizedMesh& known = mesh(key);
+    if (known.floors.empty()) known.floors = unitFloors(model(key.samples), known.prices);
+    return known.floors;
 }
 
 StagePricer::Replica::Replica(std::shared_ptr<const StagedModel> model, const Cluster& pool,
-                              const ReplicaKey& key)
-    : m_pool(pool), m_devices(devicesOf(key.axes)), m_axes(key.axes), m_cost(rooflineModel(pool)),
-      m_table(std::move(model), layMesh(partOf(pool, m_devices), key.axes), m_cost,
+                              std::shared_ptr<MeshPrices> prices, const ReplicaKey& key)
+    : m_pool(pool), m_devices(devicesOf(key.axes)), m_axes(key.axes),
+      m_cost(prices->pricing.cost()),
+      m_table(std::move(model), std::move(prices),
               variants().at(static_cast<std::size_t>(key.variant))) {
 }
 
@@ -98,8 +120,8 @@ const StagePricer::Replica::Between& StagePricer::Replica::between(int replicas)
         const Mesh mesh = layMesh(partOf(m_pool, replicas * m_devices), axes);
         const auto line = [&](CollectiveKind kind) {
             constexpr double kBytes = 1 << 30;
-            const double none = m_cost->collective({kind, 0, 0}, mesh);
-            return Line{none, (m_cost->collective({kind, 0, kBytes}, mesh) - none) / kBytes};
+            const double none = m_cost.collective({kind, 0, 0}, mesh);
+            return Line{none, (m_cost.collective({kind, 0, kBytes}, mesh) - none) / kBytes};
         };
         between.scatter = line(CollectiveKind::ReduceScatter);
         between.gather = line(CollectiveKind::AllGather);
@@ -128,7 +150,7 @@ double StagePricer::Replica::sendSeconds(std::size_t last, int replicas) {
     for (const double bytes : {units.crossingBytes[last + 1], units.gradientBytes[last + 1]})
         if (bytes > 0)
             seconds +=
-                m_cost->collective({CollectiveKind::AllGather, 0, 2 * bytes / m_devices}, pair);
+                m_cost.collective({CollectiveKind::AllGather, 0, 2 * bytes / m_devices}, pair);
     return sends[last] = seconds;
 }
 
@@ -176,7 +198,7 @@ StagePrice StagePricer::Replica::price(std::size_t first, std::size_t last, int 
     }
     price.resident = f.parameters / (policy.zero >= 3 ? shard : 1) +
                      f.gradients / (policy.zero >= 2 ? shard : 1) +
-                     f.optimizerState / (policy.zero >= 1 ? shard : 1) + m_cost->workspaceBytes();
+                     f.optimizerState / (policy.zero >= 1 ? shard : 1) + m_cost.workspaceBytes();
     const double keptAsIs = f.kept - (policy.selective ? f.recomputable : 0);
     price.perMicroBatch =
         policy.fullShare * std::min(f.entry, keptAsIs) + (1 - policy.fullShare) * keptAsIs;

@@ -5,8 +5,7 @@
 // the traffic to the next stage.
 #pragma once
 
-#include "core/plan/planners/schedule_model.h"
-#include "core/plan/stage_table.h"
+#include "core/plan/planners/stage_floors.h"
 
 #include <array>
 #include <functional>
@@ -53,7 +52,7 @@ public:
     class Replica {
     public:
         Replica(std::shared_ptr<const StagedModel> model, const Cluster& pool,
-                const ReplicaKey& key);
+                std::shared_ptr<MeshPrices> prices, const ReplicaKey& key);
 
         StagePrice price(std::size_t first, std::size_t last, int replicas,
                          const StagePolicy& policy);
@@ -88,19 +87,27 @@ public:
         Cluster m_pool;
         int m_devices = 1;
         std::vector<AxisSize> m_axes;
-        std::shared_ptr<const CostModel> m_cost;
+        const CostModel& m_cost; ///< of m_table's prices
         StageTable m_table;
         std::vector<Between> m_between;
         std::array<std::vector<double>, 2> m_sends; ///< [inside a node][last unit], -1 unknown
     };
     Replica& replica(const ReplicaKey& key);
-    /// A table of one replica under other weights, not kept.
-    StageTable table(const ReplicaKey& key, const StageWeights& weights);
+    /// What the units take at least in such replicas, by kind. @param key its variant is no matter
+    const std::vector<UnitFloor>& floors(const ReplicaKey& key);
 
 private:
+    /// What all variants of a replica share.
+    struct SizedMesh {
+        std::shared_ptr<MeshPrices> prices;
+        std::vector<UnitFloor> floors;
+    };
+    SizedMesh& mesh(const ReplicaKey& key);
+
     std::vector<Cluster> m_pools;
     SizedModel m_sized;
     std::map<std::int64_t, std::shared_ptr<const StagedModel>> m_models;
+    std::map<std::string, SizedMesh> m_meshes;
     std::map<std::string, std::unique_ptr<Replica>> m_replicas;
 };
 

@@ -37,7 +37,7 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
 } // namespace
 
 StageSpace::StageSpace(StagePricer& pricer, const PipelineRequest& request)
-    : m_pricer(pricer), m_request(request), m_floors(pricer) {
+    : m_pricer(pricer), m_request(request) {
     for (const Cluster& pool : pricer.pools()) m_devices += pool.devices();
     std::string reason;
     for (const std::int64_t samples : divisors(request.batch)) {
@@ -58,6 +58,19 @@ StageSpace::StageSpace(StagePricer& pricer, const PipelineRequest& request)
         if (cut < 1 || cut >= units())
             throw PlanError(fmt::format("no stage can begin with unit {}", cut), "stage boundary",
                             fmt::format("boundaries are 1 … {}", units() - 1));
+    m_cuts = request.cuts;
+    std::ranges::sort(m_cuts);
+    setGroups();
+}
+
+void StageSpace::setGroups() {
+    const auto& all = m_model->units.units;
+    m_layers.assign(1, 0);
+    m_groupEnd.resize(all.size());
+    for (const StageUnit& unit : all) m_layers.push_back(m_layers.back() + (unit.run >= 0));
+    for (std::size_t u = all.size(); u-- > 0;)
+        m_groupEnd[u] = u + 1 < all.size() && all[u + 1].kind == all[u].kind ? m_groupEnd[u + 1]
+                                                                             : static_cast<int>(u);
 }
 
 DeviceCounts StageSpace::devices() const {
@@ -72,8 +85,10 @@ double StageSpace::limit(std::size_t pool) const {
 }
 
 /// Replicas of every mesh inside a node, with every number of samples that divides the micro-batch.
-std::vector<StageOptionInfo> StageSpace::options(std::int64_t samples) {
-    std::vector<StageOptionInfo> found;
+const std::vector<StageOptionInfo>& StageSpace::options(std::int64_t samples) {
+    const auto [at, isNew] = m_options.try_emplace(samples);
+    std::vector<StageOptionInfo>& found = at->second;
+    if (!isNew) return found;
     for (std::uint8_t pool = 0; pool < m_pricer.pools().size(); ++pool)
         for (int tp = 1; tp <= m_pricer.pools()[pool].devicesPerNode; tp *= 2)
             for (const std::int64_t each : m_sizes) {
@@ -105,7 +120,7 @@ double StageSpace::boundOf(const std::vector<StageOptionInfo>& options,
     const double usable = stages > 0 ? std::min(m_devices, stages * most) : m_devices;
     for (const StageOptionInfo& option : options) {
         if (option.replica.variant != 0) continue;
-        const std::vector<UnitFloor>& floors = m_floors.of(option.replica);
+        const std::vector<UnitFloor>& floors = m_pricer.floors(option.replica);
         StagePricer::Replica& replica = m_pricer.replica(option.replica);
         for (std::size_t k = 0; k < byKind.size(); ++k)
             byKind[k] = std::min(
@@ -135,7 +150,7 @@ std::vector<PipelineCombination> StageSpace::combinations() {
                         }) == 0;
     for (const std::int64_t samples : divisors(m_request.batch)) {
         const int m = static_cast<int>(m_request.batch / samples);
-        const std::vector<StageOptionInfo> choices = options(samples);
+        const std::vector<StageOptionInfo>& choices = options(samples);
         if (choices.empty()) continue;
         if (m_request.microBatches && *m_request.microBatches != m) continue;
         for (const std::string& name : m_request.schedules) {
@@ -162,46 +177,70 @@ std::vector<PipelineCombination> StageSpace::combinations() {
 
 // --- candidates ---------------------------------------------------------------------------------
 
-bool StageSpace::allowed(const PipelineCombination& combination, int first, int last) const {
-    if (std::ranges::any_of(m_request.cuts, [&](int cut) { return first < cut && cut <= last; }))
-        return false;
-    if (combination.schedule.chunks == 1) return true;
-    int layers = 0;
-    for (int u = first; u <= last; ++u)
-        layers += m_model->units.units[static_cast<std::size_t>(u)].run >= 0;
-    return layers > 0 && layers % combination.schedule.chunks == 0;
+bool StageSpace::fitsChunks(const ScheduleModel& schedule, int first, int last) const {
+    if (schedule.chunks == 1) return true;
+    const int layers =
+        m_layers[static_cast<std::size_t>(last) + 1] - m_layers[static_cast<std::size_t>(first)];
+    return layers > 0 && layers % schedule.chunks == 0;
 }
 
 void StageSpace::setOptions(const PipelineCombination& combination, Offers& offers) {
     const auto& units = m_model->units.units;
     offers.least.assign(units.size() + 1, std::numeric_limits<double>::infinity());
     offers.least[0] = 0;
-    for (StageOptionInfo& info : options(combination.samples)) {
-        Option option{std::move(info), nullptr, {0}};
-        option.replica = &m_pricer.replica(option.info.replica);
-        const std::vector<UnitFloor>& floors = m_floors.of(option.info.replica);
+    for (const StageOptionInfo& info : options(combination.samples)) {
+        Option option{info, &m_pricer.replica(info.replica), {0}, {0}};
+        const std::vector<UnitFloor>& floors = m_pricer.floors(info.replica);
         for (std::size_t u = 0; u < units.size(); ++u) {
             const UnitFloor& floor = floors[units[u].kind];
             const double step =
-                option.replica->leastStep(floor.update, floor.parameters, option.info.replicas);
-            const double least = shardlens::boundOf(floor, step, combination.schedule,
-                                                    combination.microBatches, shareOf(option.info));
-            option.bound.push_back(option.bound.back() + least);
-            offers.least[u + 1] = std::min(offers.least[u + 1], least);
+                option.replica->leastStep(floor.update, floor.parameters, info.replicas);
+            const auto least = [&](double share) {
+                return shardlens::boundOf(floor, step, combination.schedule,
+                                          combination.microBatches, share);
+            };
+            const double shared = least(shareOf(info));
+            option.bound.push_back(option.bound.back() + shared);
+            option.alone.push_back(option.alone.back() + least(1));
+            offers.least[u + 1] = std::min(offers.least[u + 1], shared);
         }
         offers.options.push_back(std::move(option));
     }
     for (std::size_t u = 0; u < units.size(); ++u) offers.least[u + 1] += offers.least[u];
 }
 
-/// @param slack by how much a candidate may be above the least of its units
+std::vector<StageCandidate>& StageSpace::listAt(Offers& offers, int first, int last) const {
+    std::int32_t& list = offers.listOf[cell(first, last)];
+    if (list == 0) {
+        list = static_cast<std::int32_t>(offers.lists.size());
+        offers.lists.emplace_back();
+    }
+    return offers.lists[static_cast<std::size_t>(list)];
+}
+
+/// All stages of one option that begin with a unit. Inside a run only its first unit has any: the
+/// others have the same.
+void StageSpace::addOffers(const PipelineCombination& combination, int first, std::size_t index,
+                           Offers& offers) {
+    const Option& option = offers.options[index];
+    const auto f = static_cast<std::size_t>(first);
+    const bool inner = first > 0 && m_groupEnd[f - 1] == m_groupEnd[f];
+    const double slack = offers.below - offers.least.back();
+    for (int last = inner ? m_groupEnd[f] + 1 : first; last < units(); ++last) {
+        const auto end = static_cast<std::size_t>(last) + 1;
+        if (option.alone[end] - option.alone[f] >= offers.below) return;
+        const double least = offers.least[end] - offers.least[f];
+        if (option.bound[end] - option.bound[f] >= least + slack) continue;
+        if (fitsChunks(combination.schedule, first, last))
+            addPolicies(combination, first, last, index, offers);
+    }
+}
+
 void StageSpace::addPolicies(const PipelineCombination& combination, int first, int last,
-                             std::size_t index, double slack, Offers& offers,
-                             std::vector<StageCandidate>& list) {
+                             std::size_t index, Offers& offers) {
     const Option& option = offers.options[index];
     const auto f = static_cast<std::size_t>(first), l = static_cast<std::size_t>(last);
-    const double most = offers.least[l + 1] - offers.least[f] + slack;
-    if (option.bound[l + 1] - option.bound[f] >= most) return;
+    const double most = offers.least[l + 1] - offers.least[f] + offers.below - offers.least.back();
     const double m = combination.microBatches, share = shareOf(option.info);
     for (const int zero : {1, 2, 3}) {
         for (StagePolicy policy : kRecomputation) {
@@ -209,14 +248,15 @@ void StageSpace::addPolicies(const PipelineCombination& combination, int first, 
             const StagePrice price = option.replica->price(f, l, option.info.replicas, policy);
             StageCandidate c{combination.schedule.fill(price), combination.schedule.gate(price, m),
                              option.info.devices(), option.info.replica.pool};
-            if (c.fill + c.gate * share >= most) break; // the others are slower still
+            if (c.fill + c.gate * share >= most || c.fill + c.gate >= offers.below)
+                break; // the others are slower still
             const double free = limit(c.pool) - price.resident - price.transient;
             const double room = std::min(free / price.perMicroBatch, m);
             if (room < 1) continue;
             c.mostBehind = static_cast<int>(std::floor(room * kRoomUnit));
             c.id = static_cast<std::uint32_t>(offers.choices.size());
             offers.choices.push_back({index, policy});
-            list.push_back(c);
+            listAt(offers, first, last).push_back(c);
             if (room < m) continue;
             if (policy == StagePolicy{zero}) return; // all is kept: more sharding only costs
             break;
@@ -225,33 +265,29 @@ void StageSpace::addPolicies(const PipelineCombination& combination, int first, 
     }
 }
 
+/// Stretches of as many equal units have the same candidates.
+void StageSpace::shareInner(Offers& offers) const {
+    for (int first = 1; first < units(); ++first) {
+        const int end = m_groupEnd[static_cast<std::size_t>(first)];
+        if (m_groupEnd[static_cast<std::size_t>(first) - 1] != end) continue;
+        for (int last = first; last <= end; ++last)
+            offers.listOf[cell(first, last)] = offers.listOf[cell(first - 1, last - 1)];
+    }
+}
+
 StageSpace::Offers& StageSpace::offersOf(const PipelineCombination& combination, double incumbent) {
-    const auto [at, isNew] = m_offers.try_emplace(
-        {combination.samples, combination.schedule.kind, combination.schedule.chunks});
-    Offers& offers = at->second;
-    if (!isNew) return offers;
+    Offers& offers =
+        m_offers[{combination.samples, combination.schedule.kind, combination.schedule.chunks}];
+    if (offers.below >= incumbent) return offers;
+    offers = {};
+    offers.below = incumbent;
     setOptions(combination, offers);
-    const double slack = incumbent - offers.least.back();
-    std::map<std::pair<std::size_t, int>, int> inner; ///< by kind and length
-    const auto& all = m_model->units.units;
+    offers.listOf.assign(cell(units(), 0), 0);
     for (int first = 0; first < units(); ++first)
-        for (int last = first; last < units(); ++last) {
-            if (!allowed(combination, first, last)) continue;
-            const std::size_t kind = all[static_cast<std::size_t>(first)].kind;
-            const bool shared = kind == all[static_cast<std::size_t>(last)].kind;
-            const auto known = inner.find({kind, last - first});
-            if (shared && known != inner.end()) {
-                offers.uses.push_back({{first, last}, known->second});
-                continue;
-            }
-            std::vector<StageCandidate> list;
-            for (std::size_t o = 0; o < offers.options.size(); ++o)
-                addPolicies(combination, first, last, o, slack, offers, list);
-            const int number = static_cast<int>(offers.lists.size());
-            offers.lists.push_back(undominated(std::move(list)));
-            offers.uses.push_back({{first, last}, number});
-            if (shared) inner[{kind, last - first}] = number;
-        }
+        for (std::size_t o = 0; o < offers.options.size(); ++o)
+            addOffers(combination, first, o, offers);
+    for (auto& list : offers.lists) list = undominated(std::move(list));
+    shareInner(offers);
     return offers;
 }
 
@@ -271,8 +307,13 @@ PipelineProblem StageSpace::problem(const PipelineCombination& combination, doub
         }
         numbers.push_back(problem.addList(std::move(here)));
     }
-    for (const auto& [stretch, list] : offers.uses)
-        problem.use(stretch.first, stretch.second, numbers[static_cast<std::size_t>(list)]);
+    for (int first = 0; first < units(); ++first) {
+        const auto cut = std::ranges::upper_bound(m_cuts, first);
+        const int end = cut == m_cuts.end() ? units() : *cut;
+        for (int last = first; last < end; ++last)
+            if (const std::int32_t list = offers.listOf[cell(first, last)]; list > 0)
+                problem.use(first, last, numbers[static_cast<std::size_t>(list)]);
+    }
     return problem;
 }
 

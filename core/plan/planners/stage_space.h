@@ -4,7 +4,6 @@
 #pragma once
 
 #include "core/plan/planners/pipeline_planner.h"
-#include "core/plan/planners/stage_floors.h"
 
 namespace shardlens {
 
@@ -35,41 +34,56 @@ public:
     double leastMemory();
 
 private:
-    /// Replicas of one kind, with what they are bounded by in the combination at hand.
+    /// Replicas of one kind, with what they are bounded by in the combination at hand: sums up to
+    /// each unit of the least of fill + gate * devices / all devices, and of fill + gate.
     struct Option {
         StageOptionInfo info;
         StagePricer::Replica* replica = nullptr;
-        std::vector<double> bound; ///< by unit: sum of the least up to it
+        std::vector<double> bound, alone;
     };
     struct Choice {
         std::size_t option;
         StagePolicy policy;
     };
-    /// All candidates of a size and schedule, whatever the number of stages: in place of
-    /// StageCandidate::mostBehind stands how many micro-batches they have room for.
+    /// All candidates of a size and schedule that may be part of a plan below a limit, whatever the
+    /// number of stages and the pins: in place of StageCandidate::mostBehind stands how many
+    /// micro-batches they have room for.
     struct Offers {
+        double below = 0; ///< seconds of a step
         std::vector<Option> options;
         std::vector<double> least;   ///< by unit: sum of the least of all options up to it
         std::vector<Choice> choices; ///< by candidate id
-        std::vector<std::vector<StageCandidate>> lists;
-        std::vector<std::pair<std::pair<int, int>, int>> uses; ///< stretch and list
+        std::vector<std::vector<StageCandidate>> lists{{}};
+        std::vector<std::int32_t> listOf; ///< by first and last unit
     };
-    std::vector<StageOptionInfo> options(std::int64_t samples);
+    void setGroups();
+    const std::vector<StageOptionInfo>& options(std::int64_t samples);
     double boundOf(const std::vector<StageOptionInfo>& options, const ScheduleModel& schedule,
                    int microBatches, int stages);
     double shareOf(const StageOptionInfo& option) const;
     Offers& offersOf(const PipelineCombination& combination, double incumbent);
     void setOptions(const PipelineCombination& combination, Offers& offers);
+    void addOffers(const PipelineCombination& combination, int first, std::size_t option,
+                   Offers& offers);
     void addPolicies(const PipelineCombination& combination, int first, int last,
-                     std::size_t option, double slack, Offers& offers,
-                     std::vector<StageCandidate>& list);
-    bool allowed(const PipelineCombination& combination, int first, int last) const;
+                     std::size_t option, Offers& offers);
+    std::vector<StageCandidate>& listAt(Offers& offers, int first, int last) const;
+    void shareInner(Offers& offers) const;
+    /// Whether the layers of a stretch can be cut into the chunks of a schedule.
+    bool fitsChunks(const ScheduleModel& schedule, int first, int last) const;
+    std::size_t cell(int first, int last) const {
+        return static_cast<std::size_t>(first) * static_cast<std::size_t>(units()) +
+               static_cast<std::size_t>(last);
+    }
     StagePricer& m_pricer;
     const PipelineRequest& m_request;
     std::shared_ptr<const StagedModel> m_model;
+    std::vector<int> m_cuts;           ///< of the request, ascending
+    std::vector<int> m_layers;         ///< by unit: units of runs before it
+    std::vector<int> m_groupEnd;       ///< by unit: last one of its kind in a row
     std::vector<std::int64_t> m_sizes; ///< samples of a replica's micro-batch that work
-    StageFloors m_floors;
-    double m_devices = 0; ///< of all pools
+    double m_devices = 0;              ///< of all pools
+    std::map<std::int64_t, std::vector<StageOptionInfo>> m_options; ///< by samples
     using OfferKey = std::tuple<std::int64_t, ScheduleKind, int>;
     std::map<OfferKey, Offers> m_offers;
     Offers* m_last = nullptr; ///< of the last problem

@@ -6,6 +6,8 @@
 #include <QTest>
 
 #include <functional>
+#include <map>
+#include <set>
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -15,6 +17,7 @@ class TestPipelineProblem : public QObject {
 private slots:
     void bruteForce_data();
     void bruteForce();
+    void enumeratedGates();
     void likeStageDivision();
     void tolerance();
     void incumbent();
@@ -78,6 +81,37 @@ double bruteOptimum(const PipelineProblem& problem) {
     return best;
 }
 
+/// Alpa's way: for each gate in turn the least fill by stages behind, units and devices left.
+double enumeratedOptimum(const PipelineProblem& problem) {
+    const int n = problem.units(), devices = problem.devices()[0];
+    std::set<double> gates;
+    for (int list = 0; list < problem.lists(); ++list)
+        for (const StageCandidate& c : problem.list(list)) gates.insert(c.gate);
+    double best = std::numeric_limits<double>::infinity();
+    for (const double gate : gates) {
+        std::map<std::tuple<int, int, int>, double> fill{{{0, n, 0}, 0.0}}; // behind, unit, used
+        for (int behind = 0; behind < n; ++behind)
+            for (int unit = n; unit > 0; --unit)
+                for (int used = 0; used <= devices; ++used) {
+                    const auto here = fill.find({behind, unit, used});
+                    if (here == fill.end()) continue;
+                    for (int first = 0; first < unit; ++first)
+                        for (const StageCandidate& c : problem.candidates(first, unit - 1)) {
+                            if (c.gate > gate || c.mostBehind < behind) continue;
+                            if (used + c.devices > devices) continue;
+                            const double sum = here->second + c.fill;
+                            auto& next =
+                                fill.try_emplace({behind + 1, first, used + c.devices}, sum)
+                                    .first->second;
+                            next = std::min(next, sum);
+                        }
+                }
+        for (const auto& [state, sum] : fill)
+            if (std::get<1>(state) == 0) best = std::min(best, sum + gate);
+    }
+    return best;
+}
+
 void checkStages(const PipelineProblem& problem, const PipelineSolution& solution) {
     int unit = 0;
     for (const PipelineStage& stage : solution.stages) {
@@ -110,6 +144,32 @@ void TestPipelineProblem::bruteForce() {
             QVERIFY(solution.stages.empty());
             continue;
         }
+        QVERIFY(std::abs(solution.seconds - expected) < 1e-9);
+        QVERIFY(std::abs(solution.bound - expected) < 1e-9);
+        checkStages(problem, solution);
+    }
+}
+
+/// Longer chains, in which stages and lists are like each other, as in a run of equal layers.
+void TestPipelineProblem::enumeratedGates() {
+    std::mt19937 random(11);
+    for (int round = 0; round < 12; ++round) {
+        const int n = 10 + int(random() % 5), devices = 8 + int(random() % 5);
+        PipelineProblem problem(n, {devices, 0});
+        std::uniform_real_distribution<double> share(1, 1.2);
+        for (int length = 1; length <= n; ++length) {
+            std::vector<StageCandidate> list;
+            for (const int used : {1, 2, 4}) {
+                const double t = length * share(random) / used + 0.05 * used;
+                list.push_back({t, 15 * t, used, 0, round % 2 ? 6 - length : 100});
+                list.push_back({1.3 * t, 19.5 * t, used, 0, 100});
+            }
+            const int number = problem.addList(undominated(list));
+            for (int first = 0; first + length <= n; ++first)
+                problem.use(first, first + length - 1, number);
+        }
+        const double expected = enumeratedOptimum(problem);
+        const PipelineSolution solution = solvePipeline(problem);
         QVERIFY(std::abs(solution.seconds - expected) < 1e-9);
         QVERIFY(std::abs(solution.bound - expected) < 1e-9);
         checkStages(problem, solution);

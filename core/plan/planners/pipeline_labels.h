@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best pipeline whose largest gate lies in a narrow bracket: stages are placed from the end of
+// the chain on, and among those that cover the same units with as many stages only the undominated
+// ones (fill, devices of each kind) are carried on, the least bound first.
+#pragma once
+
+#include "core/plan/planners/pipeline_paths.h"
+
+#include <unordered_map>
+
+namespace shardlens {
+
+class PipelineLabels {
+public:
+    /// @param paths with prices of the bracket and bounds of the cells
+    PipelineLabels(const PipelineProblem& problem, PipelinePaths& paths, const StageCells& cells,
+                   double low, double high);
+
+    /// Replaces `best` by anything better; what cannot be within the tolerance is dropped.
+    void run(PipelineSolution& best, const PipelineSearchOptions& options);
+    std::size_t count() const { return m_labels.size(); }
+
+private:
+    struct Label {
+        double fill = 0;
+        DeviceCounts used{};
+        int behind = 0; ///< stages that are placed, at the end of the chain
+        int unit = 0;   ///< the first of them begins here
+        std::int32_t before = -1;
+        const StageCandidate* candidate = nullptr;
+        bool dominated = false;
+    };
+    struct Entry {
+        double bound;
+        int unit;
+        std::int32_t label;
+        bool operator<(const Entry& other) const {
+            return bound != other.bound ? bound > other.bound : unit > other.unit;
+        }
+    };
+
+    void setCandidates(const StageCells& cells, double high);
+    double costOf(const Label& label) const;
+    void extend(std::int32_t index, double target);
+    void insert(const Label& label);
+    void open(std::int32_t index, PipelineSolution& best);
+    void finish(std::int32_t index, PipelineSolution& best) const;
+
+    const PipelineProblem& m_problem;
+    PipelinePaths& m_paths;
+    const StageCells& m_cells;
+    double m_low;
+    std::vector<std::vector<StageCandidate>> m_candidates; ///< by list: undominated
+    std::vector<Label> m_labels;
+    std::vector<Entry> m_open;                                            ///< a heap
+    std::unordered_map<std::int64_t, std::vector<std::int32_t>> m_fronts; ///< by behind and unit
+};
+
+} // namespace shardlens

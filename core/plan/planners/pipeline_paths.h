@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds for the choice of stages (pipeline_problem.h) where the largest gate G lies in a bracket
+// low … high, and the stretches that can still be part of something better. The devices n_i of the
+// stages sum to at most D, so that n_i / D are weights of at most one in all, and for any share s
+// of G and any price m of a device
+//     T = sum of fill_i + G >= sum of (fill_i + n_i (s max(gate_i, low) / D + m)) + (1 - s) low - m
+//     D,
+// a sum over the stages: its least value is a shortest path along the chain, with or without the
+// number of stages that follow as a second coordinate. The best price is found by bisection
+// (Lagrangian dual, as in Handler and Zang 1980). Paths from both ends meet in every stretch, and
+// what the best pipeline with it in takes at least is known without looking for it (reduced cost
+// fixing). Brackets inside the bracket need only look at what is left.
+#pragma once
+
+#include "core/plan/planners/pipeline_problem.h"
+
+#include <algorithm>
+#include <span>
+
+namespace shardlens {
+
+/// Stretches by the unit after their last.
+struct StageCells {
+    struct Cell {
+        std::int32_t first = 0, list = 0;
+    };
+    std::vector<std::size_t> begin; ///< units + 2 entries
+    std::vector<Cell> cells;
+
+    std::span<const Cell> before(int unit) const {
+        const auto u = static_cast<std::size_t>(unit);
+        return std::span(cells).subspan(begin[u], begin[u + 1] - begin[u]);
+    }
+};
+
+class PipelinePaths {
+public:
+    /// @param mostStages that a pipeline may have
+    PipelinePaths(const PipelineProblem& problem, int mostStages);
+
+    /// All stretches with candidates.
+    StageCells allCells() const;
+    /// Prices of all lists in a bracket. @param device seconds that one counts for: s low / D + m
+    void price(double low, double high, double device);
+    /// Seconds of a device, as of the last prices.
+    double devicePrice() const { return m_device; }
+    /// Whether it matters how many stages follow.
+    bool isCounted() const { return m_counted; }
+    /// The bound. Drops the cells that no path below `target` has.
+    double bound(StageCells& cells, double target);
+    /// The same without a count, which is quicker. Drops cells, too.
+    double uncounted(StageCells& cells, double target);
+    /// Of the last path without a count.
+    int devicesOnPath() const { return m_devicesTo.back(); }
+
+    /// Least sum over the stages of units 0 … unit-1 with `behind` stages after them, as of the
+    /// last bound().
+    double ahead(int behind, int unit) const {
+        return m_counted ? m_ahead[at(behind, unit)] : m_to[static_cast<std::size_t>(unit)];
+    }
+    /// Least price of a list's candidates with `behind` stages after them.
+    double least(std::int32_t list, int behind) const;
+    /// No pipeline that was dropped so far takes less.
+    double dropped() const { return m_dropped; }
+    void drop(double bound) { m_dropped = std::min(m_dropped, bound); }
+    std::size_t paths() const { return m_paths; }
+
+private:
+    struct Step {
+        double cost = 0;
+        int mostBehind = 0, devices = 0;
+    };
+    std::size_t at(int behind, int unit) const {
+        return static_cast<std::size_t>(behind) * (static_cast<std::size_t>(m_units) + 1) +
+               static_cast<std::size_t>(unit);
+    }
+    std::span<const Step> steps(std::size_t list) const {
+        return std::span(m_steps).subspan(m_stepsBegin[list],
+                                          m_stepsBegin[list + 1] - m_stepsBegin[list]);
+    }
+    void addStep(std::size_t from, Step step);
+    double counted(StageCells& cells, double target);
+    int pathsBehind(const StageCells& cells, double target);
+    void setLeastAt(int behind);
+    /// @param through by number of the cell and the unit after it: the best pipeline with it in
+    template <typename Through>
+    void filter(StageCells& cells, double target, Through&& through);
+
+    const PipelineProblem& m_problem;
+    int m_units, m_devices, m_most;
+    bool m_counted;
+    double m_device = 0, m_offset = 0; ///< of the prices: each device, once
+    std::vector<Step> m_steps;         ///< of each list: cheapest first, each with more room behind
+    std::vector<std::size_t> m_stepsBegin;
+    std::vector<double> m_least, m_leastAt; ///< by list: with any number of stages behind; with one
+    std::vector<int> m_leastDevices;        ///< by list: of the least one
+    std::vector<double> m_to, m_from;       ///< by unit: up to it, from it on
+    std::vector<int> m_devicesTo;           ///< by unit: up to it
+    std::vector<double> m_behind, m_ahead;  ///< by stages behind and unit
+    double m_dropped = std::numeric_limits<double>::infinity();
+    std::size_t m_paths = 0;
+};
+
+} // namespace shardlens
