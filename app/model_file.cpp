@@ -13,9 +13,9 @@ ModelFile openSession(const std::string& path, const RequestOptions& options) {
     const Session session = Session::open(path, OpenMode::ReadOnly);
     const PlanRequest& own = session.content().request;
     PlanRequest request = options.applied(own);
-    if (sizingOf(request) == sizingOf(own)) return {bundleOf(session), std::move(request)};
     const auto& model = session.content().model.absolutePath;
-    return {loadModel(model, importOptions(request)), std::move(request)};
+    if (sizingOf(request) == sizingOf(own)) return {bundleOf(session), std::move(request), model};
+    return {loadModel(model, importOptions(request)), std::move(request), model};
 }
 
 } // namespace
@@ -24,14 +24,14 @@ ModelFile openModelFile(const std::string& path, const RequestOptions& options) 
     if (isSessionFile(path)) return openSession(path, options);
     if (options.placed) {
         PlanRequest request = options.applied({});
-        return {loadModel(path, importOptions(request)), std::move(request)};
+        return {loadModel(path, importOptions(request)), std::move(request), path};
     }
     ProposedModel model = loadWithProposal(path);
     PlanRequest request = options.applied(model.request);
     if (sizingOf(request) != sizingOf(model.request)) {
         model.bundle = loadModel(path, importOptions(request));
     }
-    return {std::move(model.bundle), std::move(request)};
+    return {std::move(model.bundle), std::move(request), path};
 }
 
 } // namespace shardlens::app

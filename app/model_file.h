@@ -10,6 +10,7 @@ namespace shardlens::app {
 struct ModelFile {
     ModelBundle bundle; ///< sized for `request`
     PlanRequest request;
+    std::filesystem::path file; ///< of the model, also where a session was given
 };
 
 /// The options change a session's own request, or what is proposed for a model. A session is only

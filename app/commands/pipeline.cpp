@@ -2,9 +2,6 @@
 // See pipeline.h.
 #include "app/commands/pipeline.h"
 
-#include "core/error.h"
-#include "core/plan/planners/alpa_planner.h"
-#include "core/plan/planners/megatron_grid.h"
 #include "core/plan/planners/pipeline_document.h"
 
 #include <fmt/format.h>
@@ -15,29 +12,51 @@ namespace shardlens::app {
 
 namespace {
 
-PipelineAnswer megatronPlan(StagePricer& pricer, const PipelineRequest& request) {
-    const std::vector<GridPoint> grid = megatronGrid(pricer, request);
-    const GridPoint* best = bestOf(grid);
-    if (!best)
-        throw PlanError(fmt::format("none of {} equal-stage plans fits the memory", grid.size()),
-                        "planner megatron", "use more devices or another batch");
-    PipelineAnswer answer = answerOf(pricer, request, *best);
-    answer.combinations = grid.size();
-    answer.simulated = simulatedSeconds(answer.schedule, answer.prices(), answer.microBatches);
-    return answer;
+void addPinOptions(CLI::App& command, PipelineOptions& options) {
+    const auto number = [&](const char* name, int& value, const char* what) {
+        command.add_option(name, value, what)->check(CLI::PositiveNumber);
+    };
+    number("--chunks", options.chunks, "Only this number of chunks of a device (interleaved)");
+    number("--micro-batches", options.microBatches, "Only this number of micro-batches");
+    number("--stages", options.stages, "Only this number of stages");
+    command
+        .add_option("--cut", options.cuts,
+                    "A stage begins with this unit (0 is the embedding, 1 the first layer); may "
+                    "be given several times")
+        ->check(CLI::PositiveNumber);
+    number("--tp", options.tensor, "Only this many devices that share a micro-batch");
+    number("--dp", options.data, "Only this many replicas of each stage");
+    command.add_option("--zero", options.zero, "Only this ZeRO stage")->check(CLI::Range(0, 3));
+    command.add_option("--recompute", options.recompute, "Only this recomputation")
+        ->check(CLI::IsMember({"none", "selective", "full"}));
 }
 
 } // namespace
 
-PipelineRequest PipelineOptions::request(const PlanRequest& plan) const {
-    PipelineRequest result;
-    result.batch = plan.batch;
-    result.memoryLimitBytes = plan.memoryLimitBytes;
-    if (!schedules.empty()) result.schedules = schedules;
-    if (microBatches > 0) result.microBatches = microBatches;
-    result.cuts = cuts;
-    result.stages = stages;
-    return result;
+void PipelineOptions::apply(PlanRequest& request) const {
+    PipelineSetup setup = request.pipeline.value_or(PipelineSetup{});
+    const auto pin = [](std::optional<int>& field, int value, int none) {
+        if (value != none) field = value;
+    };
+    if (!planner.empty()) setup.planner = planner;
+    if (!schedules.empty()) setup.schedules = schedules;
+    if (!cuts.empty()) {
+        setup.cuts = cuts;
+        std::ranges::sort(setup.cuts);
+        const auto repeated = std::ranges::unique(setup.cuts);
+        setup.cuts.erase(repeated.begin(), repeated.end());
+    }
+    pin(setup.chunks, chunks, 0);
+    pin(setup.microBatches, microBatches, 0);
+    pin(setup.stages, stages, 0);
+    pin(setup.pins.tensor, tensor, 0);
+    pin(setup.pins.data, data, 0);
+    pin(setup.pins.zero, zero, -1);
+    if (!recompute.empty())
+        setup.pins.recompute = recompute == "none"        ? Recompute::None
+                               : recompute == "selective" ? Recompute::Selective
+                                                          : Recompute::Full;
+    request.pipeline = std::move(setup);
 }
 
 void addPipelineOptions(CLI::App& command, PipelineOptions& options) {
@@ -48,46 +67,18 @@ void addPipelineOptions(CLI::App& command, PipelineOptions& options) {
         .add_option("--schedule", options.schedules,
                     "Only this schedule; may be given several times")
         ->check(CLI::IsMember({"gpipe", "1f1b", "interleaved", "zb-h1"}));
-    command
-        .add_option("--micro-batches", options.microBatches, "Only this number of micro-batches")
-        ->check(CLI::PositiveNumber);
-    command.add_option("--stages", options.stages, "Only this number of stages")
-        ->check(CLI::PositiveNumber);
-    command
-        .add_option("--cut", options.cuts,
-                    "A stage begins with this unit (0 is the embedding, 1 the first layer); may "
-                    "be given several times")
-        ->check(CLI::PositiveNumber);
-}
-
-StagePricer pricerOf(const std::string& model, const ModelFile& file) {
-    const PlanRequest& request = file.request;
-    if (request.costModel != "roofline")
-        throw PlanError("pipelines are priced by the roofline model", "--cost-model",
-                        "leave the option out");
-    const auto sized = [model, request, whole = file.bundle](std::int64_t samples) {
-        if (samples == request.batch) return stagedModel(whole.graph, whole.folding);
-        PlanRequest other = request;
-        other.batch = samples;
-        const ModelBundle bundle = loadModel(model, importOptions(other));
-        const auto& bindings = bundle.source->bindings;
-        if (std::ranges::none_of(bindings, [&](const auto& b) { return b.second == samples; }))
-            throw InputError("its batch is fixed", model, "give a model whose batch can be chosen");
-        return stagedModel(bundle.graph, bundle.folding);
-    };
-    return {{clusterByName(request.cluster, request.nodes, request.devicesPerNode)}, sized};
+    addPinOptions(command, options);
 }
 
 int runPipeline(const std::string& model, const RequestOptions& request,
                 const PipelineOptions& options, bool json) {
-    const ModelFile file = openModelFile(model, request);
-    StagePricer pricer = pricerOf(model, file);
-    const PipelineRequest wanted = options.request(file.request);
-    const PipelineAnswer answer = options.planner == "alpa"       ? planAlpa(pricer, wanted)
-                                  : options.planner == "megatron" ? megatronPlan(pricer, wanted)
-                                                                  : planPipeline(pricer, wanted);
+    ModelFile file = openModelFile(model, request);
+    options.apply(file.request);
+    StagePricer pricer = makeStagePricer(file.file, file.bundle, file.request);
+    const PipelineAnswer answer = planJob(pricer, file.request);
     const PipelineDocument document =
-        documentOf(answer, pricer, wanted, file.bundle.graph->name, options.planner);
+        documentOf(answer, pricer, pipelineRequest(file.request), file.bundle.graph->name,
+                   file.request.pipeline->planner);
     fmt::print("{}", json ? toJson(document, answer) + "\n" : toText(document, answer, pricer));
     return 0;
 }

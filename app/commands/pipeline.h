@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `plan --pipeline` and `sweep` share: options of whole jobs, and a model that can be sized
-// for every micro-batch.
+// What `plan --pipeline` and `sweep` share: options of whole jobs.
 #pragma once
 
 #include "app/model_file.h"
-#include "core/plan/planners/pipeline_planner.h"
+#include "core/plan/planners/pipeline_job.h"
 
 #include <CLI/CLI.hpp>
 
@@ -12,22 +11,22 @@ namespace shardlens::app {
 
 struct PipelineOptions {
     bool pipeline = false;
-    std::string planner = "optimum";
+    std::string planner;
     std::vector<std::string> schedules;
     std::vector<int> cuts;
-    int microBatches = 0, stages = 0;
+    int chunks = 0, microBatches = 0, stages = 0, tensor = 0, data = 0, zero = -1;
+    std::string recompute;
 
-    PipelineRequest request(const PlanRequest& plan) const;
+    /// Over what the request has already (of a session).
+    void apply(PlanRequest& request) const;
 };
 
-/// --planner, --schedule, --micro-batches, --stages and --cut.
+/// --planner, --schedule, --chunks, --micro-batches, --stages, --cut, --tp, --dp, --zero and
+/// --recompute.
 void addPipelineOptions(CLI::App& command, PipelineOptions& options);
 
 /// Plans stages with the planner asked for and prints the plan.
 int runPipeline(const std::string& model, const RequestOptions& request,
                 const PipelineOptions& options, bool json);
-
-/// Prices stages of the model on the request's cluster.
-StagePricer pricerOf(const std::string& model, const ModelFile& file);
 
 } // namespace shardlens::app

@@ -21,9 +21,10 @@ struct SweepOptions {
 };
 
 int sweep(const SweepOptions& options) {
-    const ModelFile file = openModelFile(options.model, options.request);
-    StagePricer pricer = pricerOf(options.model, file);
-    const auto grid = megatronGrid(pricer, options.pipeline.request(file.request));
+    ModelFile file = openModelFile(options.model, options.request);
+    options.pipeline.apply(file.request);
+    StagePricer pricer = makeStagePricer(file.file, file.bundle, file.request);
+    const auto grid = megatronGrid(pricer, pipelineRequest(file.request));
     fmt::print("{}", options.json ? gridJson(grid) + "\n" : gridText(grid));
     return 0;
 }

@@ -6,63 +6,21 @@
 #include "core/plan/request.h"
 
 #include "core/error.h"
+#include "core/plan/request_json.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <limits>
 #include <set>
 #include <string_view>
 
 namespace shardlens {
 
+using namespace request_json;
+
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr int kFormat = 1;
-constexpr std::string_view kWhere = "plan request";
-
-[[noreturn]] void refuse(const std::string& problem, const std::string& hint = {}) {
-    throw InputError(problem, std::string(kWhere), hint);
-}
-
-/// A value for an error message: on one line, short, and never itself a reason to fail.
-std::string shown(const Json& value) {
-    std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-    if (text.size() > 60) text = text.substr(0, 57) + "...";
-    return text;
-}
-
-std::string textOf(const Json& value, std::string_view key) {
-    if (!value.is_string()) refuse(fmt::format("'{}' must be a text, not {}", key, shown(value)));
-    return value.get<std::string>();
-}
-
-std::int64_t integerOf(const Json& value, std::string_view key, std::int64_t least,
-                       std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
-    const bool tooLarge =
-        value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-    if (!value.is_number_integer() || tooLarge || value.get<std::int64_t>() < least ||
-        value.get<std::int64_t>() > most)
-        refuse(fmt::format("'{}' must be a whole number from {} to {}, not {}", key, least, most,
-                           shown(value)));
-    return value.get<std::int64_t>();
-}
-
-double numberOf(const Json& value, std::string_view key) {
-    if (!value.is_number()) refuse(fmt::format("'{}' must be a number, not {}", key, shown(value)));
-    const double number = value.get<double>();
-    if (!std::isfinite(number) || number < 0)
-        refuse(fmt::format("'{}' must be finite and not negative, not {}", key, shown(value)));
-    return number;
-}
-
-const Json& arrayOf(const Json& value, std::string_view key) {
-    if (!value.is_array()) refuse(fmt::format("'{}' must be a list", key));
-    return value;
-}
+constexpr int kFormat = 2; // 2: with the pipeline block
 
 /// The two members of an object that must have exactly these two.
 std::pair<const Json*, const Json*> pairOf(const Json& value, std::string_view list,
@@ -160,6 +118,8 @@ bool readField(PlanRequest& request, std::string_view key, const Json& value) {
         request.beta = numbersOf(value, key);
     else if (key == "pins")
         request.pins = pinsOf(value);
+    else if (key == "pipeline")
+        request.pipeline = pipelineOf(value);
     else
         return false;
     return true;
@@ -215,7 +175,8 @@ Json toDocument(const PlanRequest& request) {
             {"cost_model", request.costModel},
             {"alpha", request.alpha},
             {"beta", request.beta},
-            {"pins", std::move(pins)}};
+            {"pins", std::move(pins)},
+            {"pipeline", pipelineJson(request.pipeline)}};
 }
 
 } // namespace

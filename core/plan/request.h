@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the planner: cluster, mesh, workload, cost model, limit and pins. This is the
-// document that the command line builds from options, the window edits, and a session keeps.
+// What is asked of the planner: cluster, mesh, workload, cost model, limit, pins and pipeline. This
+// is the document that the command line builds from options, the window edits, and a session keeps.
 #pragma once
 
 #include "core/cluster/cluster.h"
+#include "core/plan/pipeline_setup.h"
 
 #include <cstdint>
 #include <map>
@@ -39,6 +40,7 @@ struct PlanRequest {
     std::string costModel = "roofline";     ///< or "alpa"
     std::vector<double> alpha, beta;        ///< of the alpa model, per axis
     std::vector<Pin> pins;
+    std::optional<PipelineSetup> pipeline; ///< the job is also planned as stages
 };
 
 std::string toJson(const PlanRequest& request);

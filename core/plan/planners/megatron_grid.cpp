@@ -62,6 +62,7 @@ private:
             if (groups % pp != 0 || !variants.front()->fits(groups / pp)) continue;
             if (m_request.stages > 0 && pp != m_request.stages) continue;
             const int dp = groups / pp;
+            if (!allowsDegrees(tp, dp)) continue;
             if (m_request.batch % (std::int64_t{dp} * samples) != 0) continue;
             const auto stages = equalStages(variants.front()->model().units, pp);
             if (stages.empty() || crossesCut(stages)) continue;
@@ -74,8 +75,14 @@ private:
             if (m_request.microBatches && *m_request.microBatches != point.microBatches) continue;
             for (point.variant = 0; point.variant < static_cast<int>(variants.size());
                  ++point.variant)
-                addPolicies(*variants[static_cast<std::size_t>(point.variant)], stages, point);
+                if (m_request.pins.inside.value_or(point.variant) == point.variant)
+                    addPolicies(*variants[static_cast<std::size_t>(point.variant)], stages, point);
         }
+    }
+
+    bool allowsDegrees(int tensor, int data) const {
+        return m_request.pins.tensor.value_or(tensor) == tensor &&
+               m_request.pins.data.value_or(data) == data;
     }
 
     bool crossesCut(const std::vector<std::pair<std::size_t, std::size_t>>& stages) const {
@@ -93,6 +100,9 @@ private:
             for (const auto& [selective, full] :
                  {std::pair{false, 0.0}, {true, 0.0}, {true, 1.0}}) {
                 point.policy = {zero, selective, full};
+                const bool sharded = point.data > 1;
+                if (sharded && m_request.pins.zero.value_or(zero) != zero) continue;
+                if (!allowsRecompute(m_request.pins, point.policy)) continue;
                 std::vector<StagePrice> prices;
                 for (std::size_t s = 0; s < stages.size(); ++s) {
                     const bool inner = s >= 2 && s + 1 < stages.size() && isUniform(replica);
@@ -141,6 +151,7 @@ private:
                   GridPoint point) {
         const double m = point.microBatches;
         const int count = static_cast<int>(prices.size());
+        point.schedule = schedule.kind;
         point.chunks = schedule.chunks;
         point.seconds = stepSeconds(schedule, prices, m);
         double busiest = 0;
@@ -193,7 +204,7 @@ const GridPoint* bestOf(const std::vector<GridPoint>& points) {
 
 PipelineAnswer answerOf(StagePricer& pricer, const PipelineRequest&, const GridPoint& point) {
     PipelineAnswer answer;
-    answer.schedule = ScheduleModel::named(point.chunks > 1 ? "interleaved" : "1f1b", point.chunks);
+    answer.schedule = {point.schedule, point.chunks};
     answer.microBatches = point.microBatches;
     const StageOptionInfo option{{0, {{"tp", point.tensor}}, point.samples, point.variant},
                                  point.data};
@@ -207,10 +218,26 @@ PipelineAnswer answerOf(StagePricer& pricer, const PipelineRequest&, const GridP
     return answer;
 }
 
+PipelineSetup setupOf(const GridPoint& point) {
+    PipelineSetup setup;
+    setup.planner = "megatron";
+    setup.schedules = {std::string(ScheduleModel{point.schedule, point.chunks}.name())};
+    if (point.schedule == ScheduleKind::Interleaved) setup.chunks = point.chunks;
+    setup.microBatches = point.microBatches;
+    setup.stages = point.pipeline;
+    setup.pins = {point.tensor, point.data, point.policy.zero,
+                  point.policy.fullShare > 0 ? Recompute::Full
+                  : point.policy.selective   ? Recompute::Selective
+                                             : Recompute::None,
+                  point.variant};
+    return setup;
+}
+
 std::string gridJson(const std::vector<GridPoint>& points) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const GridPoint& p : points)
         list.push_back({{"tp", p.tensor},
+                        {"schedule", ScheduleModel{p.schedule, p.chunks}.name()},
                         {"pp", p.pipeline},
                         {"vpp", p.chunks},
                         {"dp", p.data},

@@ -13,6 +13,7 @@
 namespace shardlens {
 
 struct GridPoint {
+    ScheduleKind schedule = ScheduleKind::OneFOneB;
     int tensor = 1, pipeline = 1, chunks = 1, data = 1;
     int samples = 1; ///< of a replica's micro-batch
     int microBatches = 1;
@@ -35,6 +36,9 @@ const GridPoint* bestOf(const std::vector<GridPoint>& points);
 /// The stages of a point. Its bound is 0: it is no optimum of anything.
 PipelineAnswer answerOf(StagePricer& pricer, const PipelineRequest& request,
                         const GridPoint& point);
+
+/// A request that only this point answers: it opens a point of a sweep as a plan.
+PipelineSetup setupOf(const GridPoint& point);
 
 std::string gridJson(const std::vector<GridPoint>& points);
 /// @param most points that are listed, quickest first, those of the front in any case

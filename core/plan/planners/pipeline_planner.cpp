@@ -52,6 +52,18 @@ int PipelineAnswer::devices() const {
                            [](int sum, const PlannedStage& s) { return sum + s.option.devices(); });
 }
 
+bool allows(const StagePins& pins, const StageOptionInfo& option) {
+    return pins.data.value_or(option.replicas) == option.replicas &&
+           pins.inside.value_or(option.replica.variant) == option.replica.variant &&
+           (!pins.tensor || *pins.tensor * option.replicas == option.devices());
+}
+
+bool allowsRecompute(const StagePins& pins, const StagePolicy& policy) {
+    if (!pins.recompute) return true;
+    return policy.fullShare == (*pins.recompute == Recompute::Full ? 1 : 0) &&
+           policy.selective == (*pins.recompute != Recompute::None);
+}
+
 double stageMemory(const StagePrice& price, const ScheduleModel& schedule, int behind, int stages,
                    double microBatches) {
     return price.resident + price.transient +
@@ -69,6 +81,9 @@ public:
     }
 
     PipelineAnswer run() {
+        if (m_combinations.empty())
+            throw PlanError("batch, devices and layers cannot be divided as the pins ask",
+                            "pipeline", "use another batch or fewer pins");
         if (m_pricer.pools().size() == 1) { // equal stages to begin with
             const std::vector<GridPoint> grid = megatronGrid(m_pricer, m_request);
             if (const GridPoint* point = bestOf(grid))
@@ -99,6 +114,7 @@ private:
     void look(double ceiling) {
         double bound = ceiling;
         for (PipelineCombination& combination : m_combinations) {
+            if (m_stop.stop_requested()) throw Cancelled();
             const double below = std::min(m_best.seconds, ceiling);
             if (combination.bound >= below * (1 - m_request.tolerance)) {
                 bound = std::min(bound, combination.bound); // and so do all that follow
@@ -146,8 +162,8 @@ PipelineAnswer planPipeline(StagePricer& pricer, const PipelineRequest& request,
     return best;
 }
 
-double simulatedSeconds(const ScheduleModel& schedule, const std::vector<StagePrice>& prices,
-                        int microBatches) {
+schedule::ScheduleSpec scheduleOf(const ScheduleModel& schedule,
+                                  const std::vector<StagePrice>& prices, int microBatches) {
     schedule::ScheduleSpec spec;
     spec.name = schedule.name();
     spec.devices = static_cast<std::uint32_t>(prices.size());
@@ -165,7 +181,12 @@ double simulatedSeconds(const ScheduleModel& schedule, const std::vector<StagePr
     }
     spec.transfer.pop_back();
     if (spec.transfer.empty()) spec.transfer = {0};
-    return schedule::makeSchedule(spec).timeline.makespan;
+    return spec;
+}
+
+double simulatedSeconds(const ScheduleModel& schedule, const std::vector<StagePrice>& prices,
+                        int microBatches) {
+    return schedule::makeSchedule(scheduleOf(schedule, prices, microBatches)).timeline.makespan;
 }
 
 } // namespace shardlens

@@ -7,8 +7,10 @@
 // stages whose inner choices are one of StagePricer::variants(), schedules by their closed form.
 #pragma once
 
+#include "core/plan/pipeline_setup.h"
 #include "core/plan/planners/pipeline_problem.h"
 #include "core/plan/planners/stage_pricer.h"
+#include "core/schedule/spec.h"
 
 #include <optional>
 #include <string>
@@ -26,6 +28,7 @@ struct PipelineRequest {
     std::optional<int> microBatches;
     std::vector<int> cuts; ///< units that a stage must begin with
     int stages = 0;        ///< how many; 0 = any
+    StagePins pins;        ///< of every stage
     double tolerance = 0.009, resolution = 0.004;
 };
 
@@ -57,9 +60,16 @@ struct PipelineAnswer {
 PipelineAnswer planPipeline(StagePricer& pricer, const PipelineRequest& request,
                             std::stop_token stop = {});
 
+bool allows(const StagePins& pins, const StageOptionInfo& option);
+bool allowsRecompute(const StagePins& pins, const StagePolicy& policy);
+
 /// Bytes that a stage needs on each device. @param behind stages after it
 double stageMemory(const StagePrice& price, const ScheduleModel& schedule, int behind, int stages,
                    double microBatches);
+
+/// What the event engine runs: the schedule with the times of each stage.
+schedule::ScheduleSpec scheduleOf(const ScheduleModel& schedule,
+                                  const std::vector<StagePrice>& prices, int microBatches);
 
 /// Seconds of a step by the event engine. @throws PlanError
 double simulatedSeconds(const ScheduleModel& schedule, const std::vector<StagePrice>& prices,

@@ -97,8 +97,11 @@ const std::vector<StageOptionInfo>& StageSpace::options(std::int64_t samples) {
                 if (replicas * tp > m_pricer.pools()[pool].devices()) continue;
                 const ReplicaKey key{pool, {{"tp", tp}}, each, 0};
                 if (!m_pricer.replica(key).fits(static_cast<int>(replicas))) continue;
-                for (int v = 0; v < static_cast<int>(StagePricer::variants().size()); ++v)
-                    found.push_back({{pool, {{"tp", tp}}, each, v}, static_cast<int>(replicas)});
+                for (int v = 0; v < static_cast<int>(StagePricer::variants().size()); ++v) {
+                    const StageOptionInfo option{{pool, {{"tp", tp}}, each, v},
+                                                 static_cast<int>(replicas)};
+                    if (allows(m_request.pins, option)) found.push_back(option);
+                }
             }
     return found;
 }
@@ -119,7 +122,7 @@ double StageSpace::boundOf(const std::vector<StageOptionInfo>& options,
     for (const StageOptionInfo& option : options) most = std::max<double>(most, option.devices());
     const double usable = stages > 0 ? std::min(m_devices, stages * most) : m_devices;
     for (const StageOptionInfo& option : options) {
-        if (option.replica.variant != 0) continue;
+        if (option.replica.variant != options.front().replica.variant) continue;
         const std::vector<UnitFloor>& floors = m_pricer.floors(option.replica);
         StagePricer::Replica& replica = m_pricer.replica(option.replica);
         for (std::size_t k = 0; k < byKind.size(); ++k)
@@ -242,8 +245,10 @@ void StageSpace::addPolicies(const PipelineCombination& combination, int first, 
     const auto f = static_cast<std::size_t>(first), l = static_cast<std::size_t>(last);
     const double most = offers.least[l + 1] - offers.least[f] + offers.below - offers.least.back();
     const double m = combination.microBatches, share = shareOf(option.info);
-    for (const int zero : {1, 2, 3}) {
+    const StagePins& pins = m_request.pins;
+    for (const int zero : pins.zero ? std::vector{*pins.zero} : std::vector{1, 2, 3}) {
         for (StagePolicy policy : kRecomputation) {
+            if (!allowsRecompute(pins, policy)) continue;
             policy.zero = zero;
             const StagePrice price = option.replica->price(f, l, option.info.replicas, policy);
             StageCandidate c{combination.schedule.fill(price), combination.schedule.gate(price, m),

@@ -27,6 +27,8 @@ PlanRequest fullRequest() {
     request.alpha = {1e-6, 5e-324};
     request.beta = {0.0, 1.7976931348623157e308};
     request.pins = {{"layers.57.*.q_proj", "b@dp,n@tp"}, {"class:Gemm \"ü\"\n", "replicated"}};
+    request.pipeline = PipelineSetup{"megatron", {"interleaved", "1f1b"},           4, 64, 8,
+                                     {3, 97},    {8, 2, 0, Recompute::Selective, 2}};
     return request;
 }
 
@@ -48,23 +50,26 @@ private slots:
 
 void TestRequest::defaultHasTheCanonicalText() {
     QCOMPARE(toJson(PlanRequest{}),
-             std::string(R"({"version":1,"cluster":"dgx-h100","nodes":1,"devices_per_node":0,)"
+             std::string(R"({"version":2,"cluster":"dgx-h100","nodes":1,"devices_per_node":0,)"
                          R"("mesh":[],"batch":8,)"
                          R"("sequence":2048,"bindings":{},"mode":"train",)"
                          R"("memory_limit_bytes":null,"cost_model":"roofline","alpha":[],)"
-                         R"("beta":[],"pins":[]})"));
+                         R"("beta":[],"pins":[],"pipeline":null})"));
 }
 
 void TestRequest::fullHasTheCanonicalText() {
     QCOMPARE(
         toJson(fullRequest()),
-        std::string(R"({"version":1,"cluster":"gb200-nvl72","nodes":2,"devices_per_node":36,)"
+        std::string(R"({"version":2,"cluster":"gb200-nvl72","nodes":2,"devices_per_node":36,)"
                     R"("mesh":[{"axis":"dp","size":8},{"axis":"tp","size":18}],"batch":512,)"
                     R"("sequence":8192,"bindings":{"decoder_len":9007199254740993,"past_len":0},)"
                     R"("mode":"infer","memory_limit_bytes":0.1,"cost_model":"alpa",)"
                     R"("alpha":[1e-06,5e-324],"beta":[0.0,1.7976931348623157e+308],)"
                     R"("pins":[{"target":"layers.57.*.q_proj","choice":"b@dp,n@tp"},)"
-                    R"({"target":"class:Gemm \"ü\"\n","choice":"replicated"}]})"));
+                    R"({"target":"class:Gemm \"ü\"\n","choice":"replicated"}],)"
+                    R"("pipeline":{"planner":"megatron","schedules":["interleaved","1f1b"],)"
+                    R"("chunks":4,"micro_batches":64,"stages":8,"cuts":[3,97],"tensor":8,)"
+                    R"("data":2,"zero":0,"recompute":"selective","inside":2}})"));
 }
 
 void TestRequest::roundTripKeepsEveryField() {
@@ -86,6 +91,7 @@ void TestRequest::roundTripKeepsEveryField() {
     QVERIFY(after.alpha == before.alpha);
     QVERIFY(after.beta == before.beta);
     QVERIFY(after.pins == before.pins);
+    QVERIFY(after.pipeline == before.pipeline);
 }
 
 void TestRequest::absentKeysKeepTheirDefaults() {
@@ -93,6 +99,9 @@ void TestRequest::absentKeysKeepTheirDefaults() {
     QCOMPARE(request.nodes, 4);
     QCOMPARE(request.cluster, std::string("dgx-h100"));
     QVERIFY(!request.memoryLimitBytes);
+    QVERIFY(!request.pipeline); // of the first version
+    const PlanRequest pipeline = requestFromJson(R"({"version":2,"pipeline":{}})");
+    QVERIFY(pipeline.pipeline == PipelineSetup{});
 }
 
 void TestRequest::keyOrderAndBlanksAreFree() {
@@ -111,7 +120,7 @@ void TestRequest::refusesWhatItDoesNotUnderstand_data() {
     row("cut off", R"({"version":1,"nodes":)", "not JSON");
     row("list", "[1]", "must be a JSON object");
     row("no version", R"({"nodes":1})", "'version' is missing");
-    row("newer", R"({"version":2})", "reads up to 1");
+    row("newer", R"({"version":3})", "reads up to 2");
     row("unknown key", R"({"version":1,"colour":3})", "'colour' is unknown");
     row("twice", R"({"version":1,"nodes":1,"nodes":2})", "\"nodes\" is given twice");
     row("nodes 0", R"({"version":1,"nodes":0})", "'nodes' must be a whole number from 1");
@@ -138,6 +147,16 @@ void TestRequest::refusesWhatItDoesNotUnderstand_data() {
     row("alpha", R"({"version":1,"alpha":[1,-2]})", "'alpha' must be finite");
     row("pin", R"({"version":1,"pins":[{"target":"a","choice":"b","why":"c"}]})",
         "'target' and 'choice'");
+    row("pipeline list", R"({"version":2,"pipeline":[]})", "must be an object");
+    row("pipeline key", R"({"version":2,"pipeline":{"depth":3}})", "'pipeline.depth' is unknown");
+    row("planner", R"({"version":2,"pipeline":{"planner":"me"}})", "not \"me\"");
+    row("schedule", R"({"version":2,"pipeline":{"schedules":["2f2b"]}})", "no schedule '2f2b'");
+    row("cut 0", R"({"version":2,"pipeline":{"cuts":[0]}})", "'pipeline.cuts' must be a whole");
+    row("cuts twice", R"({"version":2,"pipeline":{"cuts":[4,4]}})", "must ascend");
+    row("stages 0", R"({"version":2,"pipeline":{"stages":0}})", "'pipeline.stages' must be");
+    row("ZeRO 4", R"({"version":2,"pipeline":{"zero":4}})", "from 0 to 3");
+    row("recompute", R"({"version":2,"pipeline":{"recompute":"some"}})", "not \"some\"");
+    row("inside", R"({"version":2,"pipeline":{"inside":3}})", "from 0 to 2");
     row("bad UTF-8", "{\"version\":1,\"mode\":\"\xff\"}", "not JSON");
 }
 

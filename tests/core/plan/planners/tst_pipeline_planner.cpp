@@ -6,6 +6,7 @@
 #include "core/plan/planners/alpa_planner.h"
 #include "core/plan/planners/megatron_grid.h"
 #include "core/plan/planners/pipeline_document.h"
+#include "core/plan/planners/pipeline_job.h"
 #include "tests/core/support/models.h"
 
 #include <QTest>
@@ -22,6 +23,9 @@ private slots:
     void optimum_data();
     void optimum();
     void pins();
+    void pinsOfEveryStage();
+    void pinsThatCannotHold();
+    void pointsAsPlans();
     void memoryLimit();
     void grid();
     void order_data();
@@ -155,6 +159,84 @@ void TestPipelinePlanner::pins() {
     QCOMPARE(planPipeline(p, request).stages.size(), 2u);
     request.cuts = {99};
     QVERIFY_THROWS_EXCEPTION(PlanError, planPipeline(p, request));
+}
+
+PlanRequest jobRequest(std::int64_t batch, const PipelineSetup& setup) {
+    PlanRequest request;
+    request.batch = batch;
+    request.pipeline = setup;
+    return request;
+}
+
+void TestPipelinePlanner::pinsOfEveryStage() {
+    StagePricer p = pricer("gpt3-175b", {clusterByName("dgx-a100", 2)}, 8);
+    PipelineSetup setup;
+    setup.pins = {4, 2, 2, Recompute::Selective, 0};
+    const PlanRequest request = jobRequest(32, setup);
+    const PipelineAnswer answer = planJob(p, request);
+    for (const PlannedStage& stage : answer.stages) {
+        QCOMPARE(stage.option.replicas, 2);
+        QCOMPARE(stage.option.devices(), 8);
+        QCOMPARE(stage.option.replica.variant, 0);
+        QVERIFY(stage.policy == (StagePolicy{2, true, 0}));
+    }
+    // equal stages under the same pins are among what was searched
+    const auto points = megatronGrid(p, pipelineRequest(request));
+    const GridPoint* best = bestOf(points);
+    QVERIFY(best && answer.seconds <= best->seconds && answer.bound <= best->seconds);
+    PipelineRequest free;
+    free.batch = 32;
+    QVERIFY(answer.seconds >= planPipeline(p, free).bound);
+}
+
+void TestPipelinePlanner::pinsThatCannotHold() {
+    StagePricer p = pricer("gpt3-175b", {clusterByName("dgx-a100", 2)}, 8);
+    const auto saying = [&](const PipelineSetup& setup) -> QString {
+        try {
+            planJob(p, jobRequest(32, setup));
+        } catch (const PlanError& error) {
+            return QString::fromStdString(error.what());
+        }
+        return {};
+    };
+    PipelineSetup setup;
+    setup.microBatches = 5; // does not divide 32
+    setup.stages = 2;
+    QVERIFY2(saying(setup).contains("the pin 'micro-batches 5' cannot hold"),
+             qPrintable(saying(setup)));
+    setup = {};
+    setup.stages = 1;
+    setup.cuts = {3};
+    QVERIFY2(saying(setup).contains("'stage boundary 3', 'stages 1' cannot hold together"),
+             qPrintable(saying(setup)));
+    setup = {};
+    setup.cuts = {99};
+    QVERIFY2(saying(setup).contains("no stage can begin with unit 99"), qPrintable(saying(setup)));
+    setup = {};
+    setup.planner = "alpa";
+    setup.cuts = {3};
+    QVERIFY2(saying(setup).contains("does not take the pin 'stage boundary 3'"),
+             qPrintable(saying(setup)));
+}
+
+/// Whatever point of the grid is opened, the plan is that point.
+void TestPipelinePlanner::pointsAsPlans() {
+    StagePricer p = pricer("gpt3-175b", {clusterByName("dgx-a100", 2)}, 8);
+    PipelineRequest all;
+    all.batch = 32;
+    all.schedules = {"gpipe", "1f1b", "interleaved"};
+    const auto points = megatronGrid(p, all);
+    std::size_t opened = 0;
+    for (std::size_t i = 0; i < points.size(); i += 37) {
+        if (!points[i].fits) continue;
+        const PipelineAnswer answer = planJob(p, jobRequest(32, setupOf(points[i])));
+        QCOMPARE(answer.seconds, points[i].seconds);
+        QCOMPARE(answer.peakMemory, points[i].memory);
+        QCOMPARE(static_cast<int>(answer.stages.size()), points[i].pipeline);
+        QVERIFY(answer.schedule == (ScheduleModel{points[i].schedule, points[i].chunks}));
+        ++opened;
+    }
+    QVERIFY(opened >= 10);
 }
 
 /// Less memory never makes a plan quicker, and no stage is above the limit.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of whole jobs in the background, for a window: the plan with all that views show of it, and
+// a lane that keeps the prices of stages between requests, so that a moved stage boundary is
+// answered at once. Newest request and latest result only, as in planning_service.h. No Qt here.
+#pragma once
+
+#include "core/plan/background_lane.h"
+#include "core/plan/planners/pipeline_document.h"
+#include "core/plan/planners/pipeline_job.h"
+#include "core/schedule/spec.h"
+
+#include <atomic>
+#include <utility>
+
+namespace shardlens {
+
+/// A planned job beside the model whose ops its stages hold. Immutable.
+struct PipelinePlan {
+    std::shared_ptr<const Graph> graph;
+    StageUnits units; ///< of `graph`; stages and boundaries count in these
+    PlanRequest request;
+    PipelineAnswer answer;
+    PipelineDocument document;
+    schedule::ScheduleSpec schedule; ///< with the times of each stage
+
+    int stages() const { return static_cast<int>(answer.stages.size()); }
+    /// The stage that computes an op; of a source the first that reads it; -1 for none.
+    int stageOf(OpId op) const { return stageOfOp[op]; }
+    /// First device of a stage and the one after its last: stages lie one after the other.
+    std::pair<int, int> devicesOf(int stage) const;
+    int stageOfDevice(int device) const; ///< -1: no stage uses it
+    double memoryOf(int stage) const;    ///< bytes a device
+    /// "layer 41", or the op that a unit outside of the layers begins with.
+    std::string nameOf(int unit) const;
+    bool isPinned(int boundary) const; ///< the first unit of a stage
+    double bubble() const;             ///< share of the step that the busiest stage does not work
+
+    std::vector<int> stageOfOp; ///< by OpId
+};
+
+/// @throws PlanError
+PipelinePlan makePipelinePlan(const ModelBundle& bundle, const PlanRequest& request,
+                              StagePricer& pricer, PipelineAnswer answer);
+
+using PipelinePlanner =
+    std::function<PipelineAnswer(StagePricer&, const PlanRequest&, std::stop_token)>;
+
+struct PipelineResult {
+    std::uint64_t generation = 0;
+    std::shared_ptr<const PipelinePlan> plan;
+    std::string error;      ///< a sentence for people; empty when there is a plan
+    bool cancelled = false; ///< stopped on request; nothing went wrong
+};
+
+class PipelineService {
+public:
+    /// @param wake called from the worker when a result is to be fetched; it must only post
+    explicit PipelineService(std::function<void()> wake, PipelinePlanner planner = planJob);
+    ~PipelineService() = default; ///< cancels and joins; wake is not called afterwards
+
+    /// @param file the model, read again for every size of micro-batch
+    std::uint64_t solve(const ModelBundle& bundle, const std::filesystem::path& file,
+                        const PlanRequest& request);
+    void cancel(); ///< the result of what runs is dropped
+    bool busy() const { return m_lane.busy(); }
+    std::optional<PipelineResult> takeResult();
+    void waitForIdle() { m_lane.waitForIdle(); } ///< for tests
+
+private:
+    /// The pricer of the last request; only the lane's thread touches it.
+    struct Prices {
+        std::shared_ptr<const Graph> graph;
+        std::string key;
+        StagePricer pricer;
+    };
+    StagePricer& pricerFor(const ModelBundle& bundle, const std::filesystem::path& file,
+                           const PlanRequest& request);
+
+    std::function<void()> m_wake;
+    PipelinePlanner m_planner;
+    std::optional<Prices> m_prices;
+
+    std::mutex m_mutex; // guards the mailbox and the generation
+    std::optional<PipelineResult> m_result;
+    std::uint64_t m_generation = 0;
+
+    BackgroundLane m_lane; // last: its thread ends before the mailbox goes
+};
+
+} // namespace shardlens
