@@ -86,13 +86,26 @@ void alpa() {
     print("GPT-39B on 64 V100, planner alpa", planAlpa(p, request), watch);
 }
 
+/// Reads the model for every size of a replica's micro-batch, which the search asks for.
+void sizeModel(StagePricer& pricer, const PipelineRequest& request) {
+    Stopwatch watch;
+    int sizes = 0;
+    for (std::int64_t samples = 1; samples <= request.largestSamples; ++samples)
+        if (request.batch % samples == 0) {
+            pricer.model(samples);
+            ++sizes;
+        }
+    fmt::print("{} sizes of the model read and folded in {}\n", sizes, watch.text());
+}
+
 void layers() {
     PipelineRequest request;
     request.batch = 512;
     for (const int layers : {12, 48, 192, 1024}) {
         StagePricer p = pricer(gpt(4096, layers, 32, 50257), clusterByName("dgx-a100", 16), 2048);
+        sizeModel(p, request);
         Stopwatch watch;
-        print(fmt::format("{} layers, 128 devices", layers).c_str(), planPipeline(p, request),
+        print(fmt::format("  {} layers, 128 devices", layers).c_str(), planPipeline(p, request),
               watch);
     }
 }

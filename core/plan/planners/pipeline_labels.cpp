@@ -5,12 +5,13 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardlens {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kLevels = 8; // of bounds, in the tolerance
 
 } // namespace
 
@@ -27,7 +28,7 @@ void PipelineLabels::setCandidates(const StageCells& cells, double high) {
         auto& candidates = m_candidates[static_cast<std::size_t>(cell.list)];
         if (!candidates.empty()) continue;
         for (const StageCandidate& c : m_problem.list(cell.list)) {
-            if (c.gate <= high) candidates.push_back(c);
+            if (c.gate <= high && c.mostBehind >= 0) candidates.push_back(c);
         }
         candidates = undominated(std::move(candidates), Gates::Equal);
     }
@@ -40,12 +41,13 @@ double PipelineLabels::costOf(const Label& label) const {
 
 void PipelineLabels::run(PipelineSolution& best, const PipelineSearchOptions& options) {
     const auto target = [&] { return best.seconds * (1 - options.tolerance); };
+    if (std::isfinite(best.seconds)) m_step = best.seconds * options.tolerance / kLevels;
     m_labels.push_back({.unit = m_problem.units()});
-    m_open.push_back({m_paths.ahead(0, m_problem.units()), m_problem.units(), 0});
+    open(0, best);
     while (!m_open.empty()) {
         const Entry entry = m_open.front();
-        if (entry.bound >= target() || m_labels.size() > options.mostLabels) {
-            m_paths.drop(entry.bound); // and so do all that are open
+        if (entry.level >= target() || m_labels.size() > options.mostLabels) {
+            m_paths.drop(entry.level); // and so do all that are open
             return;
         }
         std::pop_heap(m_open.begin(), m_open.end());
@@ -92,7 +94,9 @@ void PipelineLabels::open(std::int32_t index, PipelineSolution& best) {
         finish(index, best);
         return;
     }
-    m_open.push_back({costOf(label) + m_paths.ahead(label.behind, label.unit), label.unit, index});
+    const double bound = costOf(label) + m_paths.ahead(label.behind, label.unit);
+    const double level = m_step > 0 ? std::floor(bound / m_step) * m_step : bound;
+    m_open.push_back({level, label.unit, bound, index});
     std::push_heap(m_open.begin(), m_open.end());
 }
 

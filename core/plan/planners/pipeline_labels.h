@@ -6,6 +6,7 @@
 
 #include "core/plan/planners/pipeline_paths.h"
 
+#include <tuple>
 #include <unordered_map>
 
 namespace shardlens {
@@ -30,12 +31,15 @@ private:
         const StageCandidate* candidate = nullptr;
         bool dominated = false;
     };
+    /// Those of about the same bound go by how far they have come, so that pipelines are found
+    /// soon.
     struct Entry {
-        double bound;
+        double level; ///< the bound, rounded down
         int unit;
+        double bound;
         std::int32_t label;
         bool operator<(const Entry& other) const {
-            return bound != other.bound ? bound > other.bound : unit > other.unit;
+            return std::tie(level, unit, bound) > std::tie(other.level, other.unit, other.bound);
         }
     };
 
@@ -50,6 +54,7 @@ private:
     PipelinePaths& m_paths;
     const StageCells& m_cells;
     double m_low;
+    double m_step = 0; ///< between levels; 0 = every bound has one
     std::vector<std::vector<StageCandidate>> m_candidates; ///< by list: undominated
     std::vector<Label> m_labels;
     std::vector<Entry> m_open;                                            ///< a heap

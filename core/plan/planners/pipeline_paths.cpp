@@ -25,18 +25,6 @@ PipelinePaths::PipelinePaths(const PipelineProblem& problem, int mostStages)
             });
 }
 
-StageCells PipelinePaths::allCells() const {
-    StageCells cells;
-    cells.begin.assign(2, 0);
-    for (int last = 0; last < m_units; ++last) {
-        for (int first = 0; first <= last; ++first)
-            if (const int list = m_problem.listOf(first, last); !m_problem.list(list).empty())
-                cells.cells.push_back({first, list});
-        cells.begin.push_back(cells.cells.size());
-    }
-    return cells;
-}
-
 // --- prices -------------------------------------------------------------------------------------
 
 void PipelinePaths::price(double low, double high, double device) {
@@ -52,7 +40,7 @@ void PipelinePaths::price(double low, double high, double device) {
     m_leastDevices.assign(lists, 0);
     for (std::size_t list = 0; list < lists; ++list) {
         for (const StageCandidate& c : m_problem.list(static_cast<int>(list)))
-            if (c.gate <= high)
+            if (c.gate <= high && c.mostBehind >= 0)
                 addStep(m_stepsBegin.back(),
                         {c.fill + c.devices * (share * std::max(c.gate, floor) / m_devices + each),
                          c.mostBehind, c.devices});
@@ -91,28 +79,35 @@ void PipelinePaths::setLeastAt(int behind) {
 // --- paths --------------------------------------------------------------------------------------
 
 template <typename Through>
-void PipelinePaths::filter(StageCells& cells, double target, Through&& through) {
-    std::size_t kept = 0;
-    for (std::size_t unit = 0; unit + 1 < cells.begin.size(); ++unit) {
-        const std::size_t begin = std::exchange(cells.begin[unit], kept);
-        for (std::size_t i = begin; i < cells.begin[unit + 1]; ++i) {
+void PipelinePaths::filter(SharedCells& cells, double target, Through&& through) {
+    const std::size_t all = cells->cells.size();
+    m_keep.assign(all, 0);
+    std::size_t count = 0;
+    for (std::size_t unit = 0; unit + 1 < cells->begin.size(); ++unit)
+        for (std::size_t i = cells->begin[unit]; i < cells->begin[unit + 1]; ++i) {
             const double least = through(i, unit);
-            if (least < target)
-                cells.cells[kept++] = cells.cells[i];
-            else
-                drop(least);
+            m_keep[i] = least < target;
+            count += least < target;
+            if (!(least < target)) drop(least);
         }
+    if (count == all) return;
+    auto kept = std::make_shared<StageCells>();
+    kept->cells.reserve(count);
+    for (std::size_t unit = 0; unit + 1 < cells->begin.size(); ++unit) {
+        kept->begin.push_back(kept->cells.size());
+        for (std::size_t i = cells->begin[unit]; i < cells->begin[unit + 1]; ++i)
+            if (m_keep[i]) kept->cells.push_back(cells->cells[i]);
     }
-    cells.begin.back() = kept;
-    cells.cells.resize(kept);
+    kept->begin.push_back(kept->cells.size());
+    cells = std::move(kept);
 }
 
-double PipelinePaths::bound(StageCells& cells, double target) {
+double PipelinePaths::bound(SharedCells& cells, double target) {
     const double any = uncounted(cells, target);
     return m_counted && any < target ? std::max(any, counted(cells, target)) : any;
 }
 
-double PipelinePaths::uncounted(StageCells& cells, double target) {
+double PipelinePaths::uncounted(SharedCells& cells, double target) {
     ++m_paths;
     const auto units = static_cast<std::size_t>(m_units);
     m_to.assign(units + 1, kInf);
@@ -122,7 +117,7 @@ double PipelinePaths::uncounted(StageCells& cells, double target) {
     m_from[units] = 0;
     for (int unit = 1; unit <= m_units; ++unit) {
         double& least = m_to[static_cast<std::size_t>(unit)];
-        for (const auto& cell : cells.before(unit)) {
+        for (const auto& cell : cells->before(unit)) {
             const auto list = static_cast<std::size_t>(cell.list);
             const auto first = static_cast<std::size_t>(cell.first);
             if (m_least[list] + m_to[first] >= least) continue;
@@ -133,13 +128,13 @@ double PipelinePaths::uncounted(StageCells& cells, double target) {
     for (int unit = m_units; unit > 0; --unit) {
         const double here = m_from[static_cast<std::size_t>(unit)];
         if (here + m_to[static_cast<std::size_t>(unit)] >= target) continue;
-        for (const auto& cell : cells.before(unit)) {
+        for (const auto& cell : cells->before(unit)) {
             double& from = m_from[static_cast<std::size_t>(cell.first)];
             from = std::min(from, here + m_least[static_cast<std::size_t>(cell.list)]);
         }
     }
     filter(cells, target, [&](std::size_t i, std::size_t unit) {
-        const auto& cell = cells.cells[i];
+        const auto& cell = cells->cells[i];
         return m_from[unit] + m_least[static_cast<std::size_t>(cell.list)] +
                m_to[static_cast<std::size_t>(cell.first)];
     });
@@ -176,9 +171,9 @@ int PipelinePaths::pathsBehind(const StageCells& cells, double target) {
 }
 
 /// And from its beginning: m_ahead.
-double PipelinePaths::counted(StageCells& cells, double target) {
+double PipelinePaths::counted(SharedCells& cells, double target) {
     ++m_paths;
-    const int most = pathsBehind(cells, target);
+    const int most = pathsBehind(*cells, target);
     m_ahead.assign(at(m_most + 1, 0), kInf);
     double least = kInf;
     for (int behind = 0; behind <= most; ++behind) {
@@ -187,7 +182,7 @@ double PipelinePaths::counted(StageCells& cells, double target) {
         least = std::min(least, m_behind[at(behind, 0)] + m_offset);
     }
     least = std::min(least, m_dropped);
-    std::vector<double> through(cells.cells.size(), kInf);
+    std::vector<double> through(cells->cells.size(), kInf);
     for (int behind = most - 1; behind >= 0; --behind) {
         setLeastAt(behind);
         const double* rest = m_ahead.data() + at(behind + 1, 0);
@@ -195,9 +190,9 @@ double PipelinePaths::counted(StageCells& cells, double target) {
             const double from = m_behind[at(behind, unit)];
             if (from == kInf) continue;
             double ahead = kInf;
-            for (std::size_t i = cells.begin[static_cast<std::size_t>(unit)];
-                 i < cells.begin[static_cast<std::size_t>(unit) + 1]; ++i) {
-                const auto& cell = cells.cells[i];
+            for (std::size_t i = cells->begin[static_cast<std::size_t>(unit)];
+                 i < cells->begin[static_cast<std::size_t>(unit) + 1]; ++i) {
+                const auto& cell = cells->cells[i];
                 const double cost =
                     m_leastAt[static_cast<std::size_t>(cell.list)] + rest[cell.first];
                 ahead = std::min(ahead, cost);

@@ -15,41 +15,27 @@
 #include "core/plan/planners/pipeline_problem.h"
 
 #include <algorithm>
-#include <span>
+#include <memory>
 
 namespace shardlens {
 
-/// Stretches by the unit after their last.
-struct StageCells {
-    struct Cell {
-        std::int32_t first = 0, list = 0;
-    };
-    std::vector<std::size_t> begin; ///< units + 2 entries
-    std::vector<Cell> cells;
-
-    std::span<const Cell> before(int unit) const {
-        const auto u = static_cast<std::size_t>(unit);
-        return std::span(cells).subspan(begin[u], begin[u + 1] - begin[u]);
-    }
-};
+using SharedCells = std::shared_ptr<const StageCells>;
 
 class PipelinePaths {
 public:
     /// @param mostStages that a pipeline may have
     PipelinePaths(const PipelineProblem& problem, int mostStages);
 
-    /// All stretches with candidates.
-    StageCells allCells() const;
     /// Prices of all lists in a bracket. @param device seconds that one counts for: s low / D + m
     void price(double low, double high, double device);
     /// Seconds of a device, as of the last prices.
     double devicePrice() const { return m_device; }
     /// Whether it matters how many stages follow.
     bool isCounted() const { return m_counted; }
-    /// The bound. Drops the cells that no path below `target` has.
-    double bound(StageCells& cells, double target);
-    /// The same without a count, which is quicker. Drops cells, too.
-    double uncounted(StageCells& cells, double target);
+    /// The bound. Replaces the cells if there are some that no path below `target` has.
+    double bound(SharedCells& cells, double target);
+    /// The same without a count, which is quicker.
+    double uncounted(SharedCells& cells, double target);
     /// Of the last path without a count.
     int devicesOnPath() const { return m_devicesTo.back(); }
 
@@ -63,6 +49,7 @@ public:
     /// No pipeline that was dropped so far takes less.
     double dropped() const { return m_dropped; }
     void drop(double bound) { m_dropped = std::min(m_dropped, bound); }
+    int devices() const { return m_devices; }
     std::size_t paths() const { return m_paths; }
 
 private:
@@ -79,12 +66,12 @@ private:
                                           m_stepsBegin[list + 1] - m_stepsBegin[list]);
     }
     void addStep(std::size_t from, Step step);
-    double counted(StageCells& cells, double target);
+    double counted(SharedCells& cells, double target);
     int pathsBehind(const StageCells& cells, double target);
     void setLeastAt(int behind);
     /// @param through by number of the cell and the unit after it: the best pipeline with it in
     template <typename Through>
-    void filter(StageCells& cells, double target, Through&& through);
+    void filter(SharedCells& cells, double target, Through&& through);
 
     const PipelineProblem& m_problem;
     int m_units, m_devices, m_most;
@@ -97,6 +84,7 @@ private:
     std::vector<double> m_to, m_from;       ///< by unit: up to it, from it on
     std::vector<int> m_devicesTo;           ///< by unit: up to it
     std::vector<double> m_behind, m_ahead;  ///< by stages behind and unit
+    std::vector<char> m_keep;               ///< by cell
     double m_dropped = std::numeric_limits<double>::infinity();
     std::size_t m_paths = 0;
 };

@@ -21,7 +21,9 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 // Plans are looked for below a ceiling above the least bound: candidates that only slower plans
 // have are not made. The ceiling is raised as long as there is none.
-constexpr double kFirstExcess = 0.02, kLastExcess = 20;
+constexpr double kFirstExcess = 0.03, kLastExcess = 20;
+// Labels of a bracket: few until there is a plan to beat.
+constexpr std::size_t kFewLabels = 4'000, kManyLabels = 2'000'000;
 
 PipelineAnswer answerOf(StageSpace& space, const PipelineCombination& combination,
                         const PipelineSolution& solution) {
@@ -93,7 +95,7 @@ public:
         while (!m_combinations.empty() && ceiling < m_best.seconds) {
             ceiling = excess > kLastExcess ? std::numeric_limits<double>::infinity()
                                            : m_combinations.front().bound * (1 + excess);
-            look(ceiling);
+            for (const std::size_t labels : {kFewLabels, kManyLabels}) look(ceiling, labels);
             if (std::isinf(ceiling)) break;
             excess *= 2;
         }
@@ -111,7 +113,7 @@ public:
 
 private:
     /// Anything better than the best so far, and below the ceiling.
-    void look(double ceiling) {
+    void look(double ceiling, std::size_t mostLabels) {
         double bound = ceiling;
         for (PipelineCombination& combination : m_combinations) {
             if (m_stop.stop_requested()) throw Cancelled();
@@ -120,20 +122,22 @@ private:
                 bound = std::min(bound, combination.bound); // and so do all that follow
                 break;
             }
-            solve(combination, below);
+            solve(combination, below, mostLabels);
             bound = std::min(bound, combination.bound);
         }
         m_best.bound = bound;
         std::ranges::stable_sort(m_combinations, {}, &PipelineCombination::bound);
     }
 
-    void solve(PipelineCombination& combination, double below) {
-        const PipelineProblem problem = m_space.problem(combination, below);
+    void solve(PipelineCombination& combination, double below, std::size_t mostLabels) {
+        const PipelineProblem* problem = m_space.problem(combination, below);
+        if (!problem || combination.bound >= below * (1 - m_request.tolerance)) return;
         const PipelineSolution solution =
-            solvePipeline(problem, {.incumbent = below,
-                                    .tolerance = m_request.tolerance,
-                                    .resolution = m_request.resolution,
-                                    .stop = m_stop});
+            solvePipeline(*problem, {.incumbent = below,
+                                     .tolerance = m_request.tolerance,
+                                     .resolution = m_request.resolution,
+                                     .mostLabels = mostLabels,
+                                     .stop = m_stop});
         ++m_best.solved;
         combination.bound = std::max(solution.bound, combination.bound);
         if (solution.stages.empty()) return;

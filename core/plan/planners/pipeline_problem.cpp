@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 namespace shardlens {
@@ -40,33 +41,55 @@ PipelineProblem::PipelineProblem(int units, DeviceCounts devices)
     if (units < 1 || allDevices() < 1)
         throw PlanError(
             fmt::format("{} units on {} devices make no pipeline", units, allDevices()));
-    const auto n = static_cast<std::size_t>(units);
-    m_listOf.assign(n * (n + 1) / 2, 0);
 }
 
 int PipelineProblem::allDevices() const {
     return std::accumulate(m_devices.begin(), m_devices.end(), 0);
 }
 
-std::size_t PipelineProblem::cell(int first, int last) const {
-    const auto f = static_cast<std::size_t>(first), l = static_cast<std::size_t>(last);
-    return l * (l + 1) / 2 + f;
+int PipelineProblem::addList(std::vector<StageCandidate> candidates) {
+    std::ranges::copy_if(candidates, std::back_inserter(m_candidates),
+                         [&](const StageCandidate& c) {
+                             return std::isfinite(c.gate + c.fill) && c.mostBehind >= 0 &&
+                                    c.devices <= m_devices[c.pool];
+                         });
+    m_listBegin.push_back(m_candidates.size());
+    return lists() - 1;
 }
 
-int PipelineProblem::addList(std::vector<StageCandidate> candidates) {
-    std::erase_if(candidates, [&](const StageCandidate& c) {
-        return !std::isfinite(c.gate + c.fill) || c.mostBehind < 0 || c.devices > m_devices[c.pool];
-    });
-    m_lists.push_back(std::move(candidates));
-    return static_cast<int>(m_lists.size() - 1);
+std::span<const StageCandidate> PipelineProblem::list(int number) const {
+    const auto n = static_cast<std::size_t>(number);
+    return std::span(m_candidates).subspan(m_listBegin[n], m_listBegin[n + 1] - m_listBegin[n]);
 }
 
 void PipelineProblem::use(int first, int last, int list) {
-    m_listOf[cell(first, last)] = list;
+    m_uses.push_back({first, last, list});
 }
 
-const std::vector<StageCandidate>& PipelineProblem::candidates(int first, int last) const {
-    return list(listOf(first, last));
+const StageCells& PipelineProblem::cells() const {
+    if (m_taken == m_uses.size() && !m_cells.begin.empty()) return m_cells;
+    m_taken = m_uses.size();
+    m_cells.begin.assign(static_cast<std::size_t>(m_units) + 2, 0);
+    for (const Use& use : m_uses) ++m_cells.begin[static_cast<std::size_t>(use.last) + 1];
+    std::exclusive_scan(m_cells.begin.begin(), m_cells.begin.end(), m_cells.begin.begin(),
+                        std::size_t{0});
+    m_cells.cells.resize(m_uses.size());
+    std::vector<std::size_t> next = m_cells.begin;
+    for (const Use& use : m_uses)
+        m_cells.cells[next[static_cast<std::size_t>(use.last) + 1]++] = {use.first, use.list};
+    return m_cells;
+}
+
+void PipelineProblem::setCells(StageCells cells) {
+    m_uses.clear();
+    m_taken = 0;
+    m_cells = std::move(cells);
+}
+
+std::span<const StageCandidate> PipelineProblem::candidates(int first, int last) const {
+    const auto here = cells().before(last + 1);
+    const auto at = std::ranges::find(here, first, &StageCells::Cell::first);
+    return at == here.end() ? std::span<const StageCandidate>{} : list(at->list);
 }
 
 double pipelineSeconds(const std::vector<PipelineStage>& stages) {

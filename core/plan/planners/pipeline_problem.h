@@ -17,10 +17,8 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <map>
-#include <optional>
+#include <span>
 #include <stop_token>
-#include <utility>
 #include <vector>
 
 namespace shardlens {
@@ -42,6 +40,20 @@ enum class Gates : std::uint8_t { Compared, Equal };
 std::vector<StageCandidate> undominated(std::vector<StageCandidate> candidates,
                                         Gates gates = Gates::Compared);
 
+/// Stretches that stages may take, by the unit after their last.
+struct StageCells {
+    struct Cell {
+        std::int32_t first = 0, list = 0;
+    };
+    std::vector<std::size_t> begin; ///< units + 2 entries
+    std::vector<Cell> cells;
+
+    std::span<const Cell> before(int unit) const {
+        const auto u = static_cast<std::size_t>(unit);
+        return std::span(cells).subspan(begin[u], begin[u + 1] - begin[u]);
+    }
+};
+
 class PipelineProblem {
 public:
     PipelineProblem(int units, DeviceCounts devices);
@@ -52,25 +64,35 @@ public:
 
     /// Adds a list of candidates that stretches may share. @return its number
     int addList(std::vector<StageCandidate> candidates);
-    const std::vector<StageCandidate>& list(int number) const {
-        return m_lists[static_cast<std::size_t>(number)];
+    int lists() const { return static_cast<int>(m_listBegin.size()) - 1; }
+    std::span<const StageCandidate> list(int number) const;
+    /// Sets how many stages may follow each candidate, by the caller's function of it; those with
+    /// less than 0 cannot be taken.
+    template <typename F>
+    void limitBehind(F&& mostBehind) {
+        for (StageCandidate& c : m_candidates) c.mostBehind = mostBehind(c);
     }
-    int lists() const { return static_cast<int>(m_lists.size()); }
+
     void use(int first, int last, int list);
-    /// 0, the empty one, where none is used.
-    int listOf(int first, int last) const { return m_listOf[cell(first, last)]; }
-    const std::vector<StageCandidate>& candidates(int first, int last) const;
+    const StageCells& cells() const;
+    /// Leaves only the given ones.
+    void setCells(StageCells cells);
+    std::span<const StageCandidate> candidates(int first, int last) const;
 
     int mostStages = std::numeric_limits<int>::max();
     int exactStages = 0; ///< 0 = any number
 
 private:
-    std::size_t cell(int first, int last) const;
-
+    struct Use {
+        int first, last, list;
+    };
     int m_units;
     DeviceCounts m_devices;
-    std::vector<std::vector<StageCandidate>> m_lists{{}};
-    std::vector<std::int32_t> m_listOf;
+    std::vector<StageCandidate> m_candidates; ///< list after list
+    std::vector<std::size_t> m_listBegin{0};
+    std::vector<Use> m_uses; ///< that are not in m_cells yet
+    mutable StageCells m_cells;
+    mutable std::size_t m_taken = 0; ///< of m_uses
 };
 
 struct PipelineStage {
@@ -95,6 +117,10 @@ struct PipelineSearchOptions {
 
 /// Seconds of given stages.
 double pipelineSeconds(const std::vector<PipelineStage>& stages);
+
+/// Drops the cells that no pipeline below a limit has, however many stages may follow a candidate.
+/// @return no pipeline takes less
+double prunePipeline(PipelineProblem& problem, double below);
 
 /// @throws Cancelled
 PipelineSolution solvePipeline(const PipelineProblem& problem,

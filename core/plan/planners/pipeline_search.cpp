@@ -13,12 +13,49 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
+/// The problem's own, which outlive the search.
+SharedCells unowned(const StageCells& cells) {
+    return {std::shared_ptr<void>{}, &cells};
+}
+
+int mostStages(const PipelineProblem& problem) {
+    if (problem.exactStages > 0) return problem.exactStages;
+    return std::min({problem.units(), problem.mostStages, problem.allDevices()});
+}
+
+struct Tuned {
+    double bound = -kInf;
+    double device = 0; ///< seconds that one is priced with
+};
+
+/// Prices devices so that the path of the bound uses about as many as there are.
+/// @param device to begin with; 0 = unknown
+Tuned tune(PipelinePaths& paths, SharedCells& cells, double low, double high, double device,
+           double target) {
+    constexpr int kTrials = 8;
+    const int devices = paths.devices();
+    Tuned best;
+    double least = 0, most = kInf;
+    if (device == 0) device = std::max(low, high / 64) / devices;
+    for (int trial = 0; trial < kTrials && device > 0 && best.bound < target; ++trial) {
+        paths.price(low, high, device);
+        const double bound = paths.uncounted(cells, target);
+        if (bound > best.bound) best = {bound, device};
+        const int used = paths.devicesOnPath();
+        if (used == devices) break;
+        (used > devices ? least : most) = device;
+        device = most == kInf ? 2 * device : (least + most) / 2;
+    }
+    return best;
+}
+
 class Search {
 public:
     Search(const PipelineProblem& problem, const PipelineSearchOptions& options)
         : m_problem(problem), m_options(options), m_paths(problem, mostStages(problem)) {
         for (int list = 0; list < problem.lists(); ++list)
-            for (const StageCandidate& c : problem.list(list)) m_gates.push_back(c.gate);
+            for (const StageCandidate& c : problem.list(list))
+                if (c.mostBehind >= 0) m_gates.push_back(c.gate);
         std::ranges::sort(m_gates);
         m_gates.erase(std::unique(m_gates.begin(), m_gates.end()), m_gates.end());
         m_best.seconds = options.incumbent;
@@ -27,7 +64,7 @@ public:
     PipelineSolution run() {
         double bound = kInf;
         if (!m_gates.empty()) {
-            push({0, 0, 0, m_gates.size() - 1, m_paths.allCells()});
+            push({0, 0, 0, m_gates.size() - 1, unowned(m_problem.cells())});
             bound = takeBrackets();
         }
         m_best.bound = std::min({bound, m_paths.dropped(), m_best.seconds});
@@ -41,14 +78,9 @@ private:
         double bound = 0;
         double device = 0; ///< seconds that one is priced with
         std::size_t low = 0, high = 0;
-        StageCells cells; ///< that may be part of something better
+        SharedCells cells; ///< that may be part of something better
         bool operator>(const Bracket& other) const { return bound > other.bound; }
     };
-
-    static int mostStages(const PipelineProblem& problem) {
-        if (problem.exactStages > 0) return problem.exactStages;
-        return std::min({problem.units(), problem.mostStages, problem.allDevices()});
-    }
 
     double target() const { return m_best.seconds * (1 - m_options.tolerance); }
 
@@ -74,7 +106,10 @@ private:
 
     /// Bounds a bracket and keeps it if it can hold something better.
     void push(Bracket bracket) {
-        bracket.bound = std::max(bracket.bound, tune(bracket));
+        const Tuned tuned = tune(m_paths, bracket.cells, m_gates[bracket.low],
+                                 m_gates[bracket.high], bracket.device, target());
+        bracket.bound = std::max(bracket.bound, tuned.bound);
+        bracket.device = tuned.device;
         if (bracket.bound < target()) {
             m_paths.price(m_gates[bracket.low], m_gates[bracket.high], bracket.device);
             bracket.bound = std::max(bracket.bound, m_paths.bound(bracket.cells, target()));
@@ -85,28 +120,6 @@ private:
         }
         m_open.push_back(std::move(bracket));
         std::ranges::push_heap(m_open, std::greater<>{});
-    }
-
-    /// Prices devices so that the path of the bound uses about as many as there are. @return bound
-    double tune(Bracket& bracket) {
-        constexpr int kTrials = 8;
-        const double low = m_gates[bracket.low], high = m_gates[bracket.high];
-        const int devices = m_problem.allDevices();
-        double best = -kInf, least = 0, most = kInf;
-        double device = bracket.device > 0 ? bracket.device : std::max(low, high / 64) / devices;
-        for (int trial = 0; trial < kTrials && device > 0 && best < target(); ++trial) {
-            m_paths.price(low, high, device);
-            const double bound = m_paths.uncounted(bracket.cells, target());
-            if (bound > best) {
-                best = bound;
-                bracket.device = device;
-            }
-            const int used = m_paths.devicesOnPath();
-            if (used == devices) break;
-            (used > devices ? least : most) = device;
-            device = most == kInf ? 2 * device : (least + most) / 2;
-        }
-        return best;
     }
 
     /// Halves the range of values rather than their number.
@@ -123,7 +136,7 @@ private:
         const double low = m_gates[bracket.low], high = m_gates[bracket.high];
         m_paths.price(low, high, bracket.device);
         m_paths.bound(bracket.cells, target());
-        PipelineLabels labels(m_problem, m_paths, bracket.cells, low, high);
+        PipelineLabels labels(m_problem, m_paths, *bracket.cells, low, high);
         labels.run(m_best, m_options);
         m_best.labels += labels.count();
     }
@@ -137,6 +150,17 @@ private:
 };
 
 } // namespace
+
+double prunePipeline(PipelineProblem& problem, double below) {
+    PipelinePaths paths(problem, mostStages(problem));
+    SharedCells cells = unowned(problem.cells());
+    double most = 0;
+    for (int list = 0; list < problem.lists(); ++list)
+        for (const StageCandidate& c : problem.list(list)) most = std::max(most, c.gate);
+    const double bound = tune(paths, cells, 0, most, 0, below).bound;
+    if (cells.get() != &problem.cells()) problem.setCells(*cells);
+    return std::min(bound, below);
+}
 
 PipelineSolution solvePipeline(const PipelineProblem& problem,
                                const PipelineSearchOptions& options) {

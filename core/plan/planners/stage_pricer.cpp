@@ -169,13 +169,22 @@ StagePricer::Replica::Tied StagePricer::Replica::tied(std::size_t first, std::si
     return sum;
 }
 
-StagePrice StagePricer::Replica::price(std::size_t first, std::size_t last, int replicas,
-                                       const StagePolicy& policy) {
+/// Tied parameters are held once.
+const StagePricer::Replica::Stretch& StagePricer::Replica::stretch(std::size_t first,
+                                                                   std::size_t last) {
+    if (m_stretch.first == first && m_stretch.last == last) return m_stretch;
     StageFigures f = m_table.figures(first, last);
     const Tied shared = tied(first, last);
     const double once = f.parameters > 0 ? std::max(1 - shared.repeated / f.parameters, 0.5) : 1;
     for (double* figure : {&f.parameters, &f.gradients, &f.optimizerState, &f.optimizer})
         *figure *= once;
+    return m_stretch = {first, last, f, m_table.largestUnit(first, last)};
+}
+
+StagePrice StagePricer::Replica::price(std::size_t first, std::size_t last, int replicas,
+                                       const StagePolicy& policy) {
+    const Stretch& here = stretch(first, last);
+    const StageFigures& f = here.figures;
     StagePrice price;
     price.forward = f.forward;
     price.inputGrad = f.inputGrad;
@@ -202,8 +211,7 @@ StagePrice StagePricer::Replica::price(std::size_t first, std::size_t last, int 
     const double keptAsIs = f.kept - (policy.selective ? f.recomputable : 0);
     price.perMicroBatch =
         policy.fullShare * std::min(f.entry, keptAsIs) + (1 - policy.fullShare) * keptAsIs;
-    if (policy.selective || policy.fullShare > 0)
-        price.transient = m_table.largestUnit(first, last);
+    if (policy.selective || policy.fullShare > 0) price.transient = here.largestUnit;
     if (policy.zero == 3)
         price.transient += kGatheredUnits * f.parameters / static_cast<double>(last - first + 1);
     return price;

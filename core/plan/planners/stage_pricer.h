@@ -83,6 +83,13 @@ public:
             double repeated = 0, across = 0;
         };
         Tied tied(std::size_t first, std::size_t last) const;
+        /// What all policies of a stage share; the last one is kept.
+        struct Stretch {
+            std::size_t first = 1, last = 0;
+            StageFigures figures;
+            double largestUnit = 0;
+        };
+        const Stretch& stretch(std::size_t first, std::size_t last);
 
         Cluster m_pool;
         int m_devices = 1;
@@ -90,6 +97,7 @@ public:
         const CostModel& m_cost; ///< of m_table's prices
         StageTable m_table;
         std::vector<Between> m_between;
+        Stretch m_stretch;
         std::array<std::vector<double>, 2> m_sends; ///< [inside a node][last unit], -1 unknown
     };
     Replica& replica(const ReplicaKey& key);

@@ -212,24 +212,20 @@ void StageSpace::setOptions(const PipelineCombination& combination, Offers& offe
     for (std::size_t u = 0; u < units.size(); ++u) offers.least[u + 1] += offers.least[u];
 }
 
-std::vector<StageCandidate>& StageSpace::listAt(Offers& offers, int first, int last) const {
-    std::int32_t& list = offers.listOf[cell(first, last)];
-    if (list == 0) {
-        list = static_cast<std::int32_t>(offers.lists.size());
-        offers.lists.emplace_back();
-    }
-    return offers.lists[static_cast<std::size_t>(list)];
+/// The least last unit of stretches that only begin here: inside a run, all that end in it have
+/// equals that begin with its first unit.
+int StageSpace::rowBegin(int first) const {
+    const auto f = static_cast<std::size_t>(first);
+    return first > 0 && m_groupEnd[f - 1] == m_groupEnd[f] ? m_groupEnd[f] + 1 : first;
 }
 
-/// All stages of one option that begin with a unit. Inside a run only its first unit has any: the
-/// others have the same.
+/// All stages of one option that begin with a unit, but for those that have equals.
 void StageSpace::addOffers(const PipelineCombination& combination, int first, std::size_t index,
                            Offers& offers) {
     const Option& option = offers.options[index];
     const auto f = static_cast<std::size_t>(first);
-    const bool inner = first > 0 && m_groupEnd[f - 1] == m_groupEnd[f];
     const double slack = offers.below - offers.least.back();
-    for (int last = inner ? m_groupEnd[f] + 1 : first; last < units(); ++last) {
+    for (int last = rowBegin(first); last < units(); ++last) {
         const auto end = static_cast<std::size_t>(last) + 1;
         if (option.alone[end] - option.alone[f] >= offers.below) return;
         const double least = offers.least[end] - offers.least[f];
@@ -243,6 +239,7 @@ void StageSpace::addPolicies(const PipelineCombination& combination, int first, 
                              std::size_t index, Offers& offers) {
     const Option& option = offers.options[index];
     const auto f = static_cast<std::size_t>(first), l = static_cast<std::size_t>(last);
+    auto& list = offers.lists[f][l - static_cast<std::size_t>(rowBegin(first))];
     const double most = offers.least[l + 1] - offers.least[f] + offers.below - offers.least.back();
     const double m = combination.microBatches, share = shareOf(option.info);
     const StagePins& pins = m_request.pins;
@@ -260,8 +257,8 @@ void StageSpace::addPolicies(const PipelineCombination& combination, int first, 
             if (room < 1) continue;
             c.mostBehind = static_cast<int>(std::floor(room * kRoomUnit));
             c.id = static_cast<std::uint32_t>(offers.choices.size());
-            offers.choices.push_back({index, policy});
-            listAt(offers, first, last).push_back(c);
+            offers.choices.push_back({index, policy, room});
+            list.push_back(c);
             if (room < m) continue;
             if (policy == StagePolicy{zero}) return; // all is kept: more sharding only costs
             break;
@@ -270,56 +267,59 @@ void StageSpace::addPolicies(const PipelineCombination& combination, int first, 
     }
 }
 
-/// Stretches of as many equal units have the same candidates.
-void StageSpace::shareInner(Offers& offers) const {
-    for (int first = 1; first < units(); ++first) {
-        const int end = m_groupEnd[static_cast<std::size_t>(first)];
-        if (m_groupEnd[static_cast<std::size_t>(first) - 1] != end) continue;
-        for (int last = first; last <= end; ++last)
-            offers.listOf[cell(first, last)] = offers.listOf[cell(first - 1, last - 1)];
-    }
-}
-
-StageSpace::Offers& StageSpace::offersOf(const PipelineCombination& combination, double incumbent) {
-    Offers& offers =
-        m_offers[{combination.samples, combination.schedule.kind, combination.schedule.chunks}];
-    if (offers.below >= incumbent) return offers;
-    offers = {};
-    offers.below = incumbent;
-    setOptions(combination, offers);
-    offers.listOf.assign(cell(units(), 0), 0);
-    for (int first = 0; first < units(); ++first)
-        for (std::size_t o = 0; o < offers.options.size(); ++o)
-            addOffers(combination, first, o, offers);
-    for (auto& list : offers.lists) list = undominated(std::move(list));
-    shareInner(offers);
-    return offers;
-}
-
-PipelineProblem StageSpace::problem(const PipelineCombination& combination, double incumbent) {
-    const Offers& offers = *(m_last = &offersOf(combination, incumbent));
-    PipelineProblem problem(units(), devices());
-    problem.mostStages = combination.stages > 0 ? combination.stages : kMostStages;
-    if (combination.schedule.kind == ScheduleKind::Interleaved || m_request.stages > 0)
-        problem.exactStages = combination.stages;
-    std::vector<int> numbers;
-    for (const std::vector<StageCandidate>& list : offers.lists) {
-        std::vector<StageCandidate> here;
-        for (StageCandidate c : list) {
-            c.mostBehind = combination.schedule.mostBehind(
-                c.mostBehind / kRoomUnit, combination.stages, combination.microBatches);
-            if (c.mostBehind >= 0) here.push_back(c);
-        }
-        numbers.push_back(problem.addList(std::move(here)));
-    }
+/// Hands the lists over to the problem; stretches of as many equal units share theirs.
+void StageSpace::useLists(Offers& offers) const {
+    std::vector<std::vector<int>> numbers(offers.lists.size()); ///< -1 = none
+    for (std::size_t first = 0; first < offers.lists.size(); ++first)
+        for (auto& list : offers.lists[first])
+            numbers[first].push_back(
+                list.empty() ? -1 : offers.problem.addList(undominated(std::move(list))));
+    offers.lists.clear();
+    int begin = 0; // of the run
     for (int first = 0; first < units(); ++first) {
+        const int row = rowBegin(first);
+        if (row == first) begin = first;
         const auto cut = std::ranges::upper_bound(m_cuts, first);
         const int end = cut == m_cuts.end() ? units() : *cut;
-        for (int last = first; last < end; ++last)
-            if (const std::int32_t list = offers.listOf[cell(first, last)]; list > 0)
-                problem.use(first, last, numbers[static_cast<std::size_t>(list)]);
+        for (int last = first; last < end; ++last) {
+            const auto place = static_cast<std::size_t>(last < row ? last - first : last - row);
+            const int number = numbers[static_cast<std::size_t>(last < row ? begin : first)][place];
+            if (number >= 0) offers.problem.use(first, last, number);
+        }
     }
-    return problem;
+}
+
+StageSpace::Offers& StageSpace::offersOf(const PipelineCombination& combination, double below) {
+    auto& known =
+        m_offers[{combination.samples, combination.schedule.kind, combination.schedule.chunks}];
+    if (known && known->below >= below) return *known;
+    known = std::make_unique<Offers>(PipelineProblem(units(), devices()));
+    known->below = below;
+    setOptions(combination, *known);
+    for (int first = 0; first < units(); ++first)
+        known->lists.emplace_back(static_cast<std::size_t>(units() - rowBegin(first)));
+    for (int first = 0; first < units(); ++first)
+        for (std::size_t o = 0; o < known->options.size(); ++o)
+            addOffers(combination, first, o, *known);
+    useLists(*known);
+    known->bound = prunePipeline(known->problem, below);
+    return *known;
+}
+
+const PipelineProblem* StageSpace::problem(PipelineCombination& combination, double below) {
+    Offers& offers = *(m_last = &offersOf(combination, below));
+    combination.bound = std::max(combination.bound, offers.bound);
+    if (combination.bound >= below) return nullptr;
+    PipelineProblem& problem = offers.problem;
+    problem.mostStages = combination.stages > 0 ? combination.stages : kMostStages;
+    const bool exact =
+        combination.schedule.kind == ScheduleKind::Interleaved || m_request.stages > 0;
+    problem.exactStages = exact ? combination.stages : 0;
+    problem.limitBehind([&](const StageCandidate& c) {
+        return combination.schedule.mostBehind(offers.choices[c.id].room, combination.stages,
+                                               combination.microBatches);
+    });
+    return &problem;
 }
 
 PlannedStage StageSpace::stage(const PipelineStage& stage) {

@@ -26,8 +26,9 @@ public:
 
     /// All combinations, each with a bound, least first.
     std::vector<PipelineCombination> combinations();
-    /// @param incumbent candidates that cannot be part of a quicker plan are left out
-    PipelineProblem problem(const PipelineCombination& combination, double incumbent);
+    /// @param below candidates that cannot be part of a quicker plan are left out
+    /// @return nullptr if nothing is quicker; valid till the next call
+    const PipelineProblem* problem(PipelineCombination& combination, double below);
     /// What a candidate of the last problem stands for.
     PlannedStage stage(const PipelineStage& stage);
     /// Least bytes a device that any plan needs, for messages.
@@ -44,37 +45,37 @@ private:
     struct Choice {
         std::size_t option;
         StagePolicy policy;
+        double room; ///< for micro-batches in flight
     };
     /// All candidates of a size and schedule that may be part of a plan below a limit, whatever the
-    /// number of stages and the pins: in place of StageCandidate::mostBehind stands how many
-    /// micro-batches they have room for.
+    /// number of stages: StageCandidate::mostBehind is set by it later.
     struct Offers {
+        explicit Offers(PipelineProblem stages) : problem(std::move(stages)) {}
         double below = 0; ///< seconds of a step
+        double bound = 0; ///< of all plans below
         std::vector<Option> options;
         std::vector<double> least;   ///< by unit: sum of the least of all options up to it
         std::vector<Choice> choices; ///< by candidate id
-        std::vector<std::vector<StageCandidate>> lists{{}};
-        std::vector<std::int32_t> listOf; ///< by first and last unit
+        /// By first unit, and the last one from the first or, in a run, from the end of the run on:
+        /// candidates while they are collected.
+        std::vector<std::vector<std::vector<StageCandidate>>> lists;
+        PipelineProblem problem;
     };
     void setGroups();
     const std::vector<StageOptionInfo>& options(std::int64_t samples);
     double boundOf(const std::vector<StageOptionInfo>& options, const ScheduleModel& schedule,
                    int microBatches, int stages);
     double shareOf(const StageOptionInfo& option) const;
-    Offers& offersOf(const PipelineCombination& combination, double incumbent);
+    Offers& offersOf(const PipelineCombination& combination, double below);
     void setOptions(const PipelineCombination& combination, Offers& offers);
     void addOffers(const PipelineCombination& combination, int first, std::size_t option,
                    Offers& offers);
     void addPolicies(const PipelineCombination& combination, int first, int last,
                      std::size_t option, Offers& offers);
-    std::vector<StageCandidate>& listAt(Offers& offers, int first, int last) const;
-    void shareInner(Offers& offers) const;
+    void useLists(Offers& offers) const;
+    int rowBegin(int first) const;
     /// Whether the layers of a stretch can be cut into the chunks of a schedule.
     bool fitsChunks(const ScheduleModel& schedule, int first, int last) const;
-    std::size_t cell(int first, int last) const {
-        return static_cast<std::size_t>(first) * static_cast<std::size_t>(units()) +
-               static_cast<std::size_t>(last);
-    }
     StagePricer& m_pricer;
     const PipelineRequest& m_request;
     std::shared_ptr<const StagedModel> m_model;
@@ -85,7 +86,7 @@ private:
     double m_devices = 0;              ///< of all pools
     std::map<std::int64_t, std::vector<StageOptionInfo>> m_options; ///< by samples
     using OfferKey = std::tuple<std::int64_t, ScheduleKind, int>;
-    std::map<OfferKey, Offers> m_offers;
+    std::map<OfferKey, std::unique_ptr<Offers>> m_offers;
     Offers* m_last = nullptr; ///< of the last problem
 };
 
