@@ -20,11 +20,15 @@ Document::Document(DocumentOptions options, QObject* parent)
     m_planning = std::make_unique<PlanningService>(
         [this] { QMetaObject::invokeMethod(this, &Document::fetch, Qt::QueuedConnection); },
         m_options.functions);
+    m_pipelines = std::make_unique<PipelineService>(
+        [this] { QMetaObject::invokeMethod(this, &Document::fetchPipeline, Qt::QueuedConnection); },
+        m_options.pipeline);
     m_loadLane = std::make_unique<BackgroundLane>();
 }
 
 Document::~Document() {
     m_loadLane.reset();
+    m_pipelines.reset();
     m_planning.reset();
     m_undo.clear();
     discardIfUntouched();
@@ -74,9 +78,9 @@ std::string Document::costUnit() const {
 }
 
 void Document::selectOp(OpId op) {
-    if (op == m_selectedOp && m_selectedRun < 0) return;
+    if (op == m_selectedOp && m_selectedRun < 0 && m_selectedStage < 0) return;
     m_selectedOp = op;
-    m_selectedRun = -1;
+    m_selectedRun = m_selectedStage = -1;
     m_alternatives.reset();
     requestAlternatives();
     emit selectionChanged();
@@ -85,6 +89,7 @@ void Document::selectOp(OpId op) {
 void Document::selectRun(int run) {
     if (run == m_selectedRun) return;
     m_selectedRun = run;
+    m_selectedStage = -1;
     m_selectedOp = kNoOp;
     m_alternatives.reset();
     requestAlternatives();
@@ -111,10 +116,12 @@ void Document::resolve() {
                       m_plan ? m_plan->context : nullptr);
     emit planChanged();
     emit progressChanged();
+    resolvePipeline();
 }
 
 void Document::solveAgain() {
     resolve();
+    resolvePipeline(true);
 }
 
 void Document::fetch() {
@@ -152,8 +159,13 @@ void Document::cancel() {
         m_loading = false;
         emit loadingChanged();
         emit message(MessageKind::Information, tr("Opening was cancelled."));
-    } else if (m_solving) {
+    } else if (m_solving || m_planningPipeline) {
         m_planning->cancelSolve();
+        m_pipelines->cancel();
+        if (std::exchange(m_planningPipeline, false)) {
+            m_pipelineError = tr("Planning the pipeline was cancelled.");
+            emit pipelineChanged();
+        }
     }
 }
 
@@ -180,7 +192,7 @@ void Document::setViewState(const QString& key, const QString& json) {
 
 bool Document::waitForIdle(int milliseconds) {
     const QDeadlineTimer deadline(milliseconds);
-    while (m_loading || m_solving || m_alternativesPending) {
+    while (m_loading || m_solving || m_alternativesPending || m_planningPipeline) {
         if (deadline.hasExpired()) return false;
         QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/plan/model_bundle.h"
+#include "core/plan/pipeline_service.h"
 #include "core/plan/planning_service.h"
 #include "core/store/session.h"
 
@@ -19,6 +20,7 @@ namespace shardlens {
 
 struct DocumentOptions {
     PlanningFunctions functions = PlanningFunctions::real();
+    PipelinePlanner pipeline = planJob;
     /// Where sessions without a name of their own are kept. Empty: the user's data folder.
     std::filesystem::path temporaryFolder;
 };
@@ -58,11 +60,20 @@ public:
     bool alternativesPending() const { return m_alternativesPending; }
     std::string costUnit() const; ///< of times: "s", or the cost model's own
 
-    // Selection: an op, or a run of blocks, or nothing
+    // The whole job as stages, where the request asks for it
+    const std::shared_ptr<const PipelinePlan>& pipeline() const { return m_pipeline; }
+    bool isPipelineStale() const { return m_pipelineStale; } ///< it answers an older request
+    bool isPlanningPipeline() const { return m_planningPipeline; }
+    const QString& pipelineError() const { return m_pipelineError; }
+
+    // Selection: an op, or a run of blocks, or a stage, or nothing
     OpId selectedOp() const { return m_selectedOp; }
     int selectedRun() const { return m_selectedRun; }
     void selectOp(OpId op);
     void selectRun(int run);
+    void selectStage(int stage); ///< -1: none
+    /// The stage that is selected, or that computes the selected op; -1 for none.
+    int selectedStage() const;
 
     // Steps of the user. @return false, after a message, if the step could not be made
     /// Pins one op, or with `allBlocks` every op of its class.
@@ -76,6 +87,12 @@ public:
     std::vector<std::size_t> pinsOf(OpId op) const;
     /// Whether the planner named this pin among those that clash.
     bool pinClashes(std::size_t index) const;
+    /// Turns pipelines on, off, or asks for other ones.
+    bool changePipeline(const std::optional<PipelineSetup>& setup, const QString& label);
+    /// A stage shall begin with unit `to` in place of `from`: a pin. Boundaries are first units.
+    bool moveBoundary(int from, int to);
+    bool pinBoundary(int boundary);
+    bool freeBoundary(int boundary);
     QUndoStack* undoStack() { return &m_undo; }
 
     void cancel(); ///< loading or solving, whichever runs
@@ -93,7 +110,8 @@ signals:
     void loaded();       ///< another session is open; everything changed
     void modelChanged(); ///< the graph was read anew for another workload
     void requestChanged();
-    void planChanged(); ///< also when only its staleness or error changed
+    void planChanged();     ///< also when only its staleness or error changed
+    void pipelineChanged(); ///< likewise
     void progressChanged();
     void alternativesChanged();
     void selectionChanged();
@@ -116,6 +134,9 @@ private:
     void reload(const PlanRequest& request, const QString& label);
     void useBundle(const ModelBundle& bundle, const PlanRequest& request);
     void resolve();
+    void resolvePipeline(bool again = false);
+    void fetchPipeline();
+    void forgetPipeline(); ///< with what runs; emits nothing
     void requestAlternatives();
     void fail(const QString& text);
     std::optional<std::string> opName(OpId op) const;
@@ -135,11 +156,16 @@ private:
     std::optional<AlternativesResult> m_alternatives;
     bool m_alternativesPending = false;
     OpId m_selectedOp = kNoOp;
-    int m_selectedRun = -1;
+    int m_selectedRun = -1, m_selectedStage = -1;
+    std::shared_ptr<const PipelinePlan> m_pipeline;
+    std::string m_pipelineQuestion; ///< what of the request the newest answer is for
+    QString m_pipelineError;
+    bool m_pipelineStale = false, m_planningPipeline = false;
     QUndoStack m_undo;
     std::map<std::string, std::string> m_viewState;
 
     std::unique_ptr<PlanningService> m_planning; // last: their threads end first
+    std::unique_ptr<PipelineService> m_pipelines;
     std::unique_ptr<BackgroundLane> m_loadLane;
 };
 

@@ -56,6 +56,7 @@ void Document::finishOpen(std::uint64_t generation, const std::shared_ptr<Opened
     if (opened->cancelled) return;
     if (!opened->error.empty()) return fail(text(opened->error));
     m_planning->cancelSolve();
+    forgetPipeline();
     discardIfUntouched();
     m_session = std::move(opened->session);
     m_temporary = opened->temporary;
@@ -64,7 +65,7 @@ void Document::finishOpen(std::uint64_t generation, const std::shared_ptr<Opened
     m_plan = nullptr;
     m_planError.clear();
     m_selectedOp = kNoOp;
-    m_selectedRun = -1;
+    m_selectedRun = m_selectedStage = -1;
     m_alternatives.reset();
     m_bundles.clear();
     m_bundle = opened->bundle;
@@ -141,6 +142,7 @@ void Document::useBundle(const ModelBundle& bundle, const PlanRequest& request) 
     m_bundle = bundle;
     m_bundles[sizingOf(request)] = bundle;
     m_plan = nullptr;
+    forgetPipeline();
     m_alternatives.reset();
     m_selectedOp = selected ? m_bundle.graph->findOp(*selected).value_or(kNoOp) : kNoOp;
     if (m_selectedRun >= static_cast<int>(m_bundle.folding->runs.size())) m_selectedRun = -1;

@@ -164,6 +164,8 @@ void MainWindow::updateTitle() {
 void MainWindow::updateCommands() {
     const bool open = m_document.isOpen(), writable = open && !m_document.isReadOnly();
     const bool op = m_document.selectedOp() != kNoOp;
+    const bool boundary = m_view->selectedBoundary() >= 0;
+    const bool staged = m_document.request().pipeline.has_value();
     const int run = m_document.selectedRun();
     const bool inRun =
         op && m_document.folding() &&
@@ -181,15 +183,19 @@ void MainWindow::updateCommands() {
         {"view.toggleBlock", run >= 0 || inRun},
         {"view.producer", op},
         {"view.consumer", op},
-        {"plan.pin", writable && op && m_document.plan()},
-        {"plan.unpin", writable && op},
+        {"plan.pin", writable && ((op && m_document.plan()) || boundary)},
+        {"plan.unpin", writable && (op || boundary)},
+        {"plan.pipeline", writable},
+        {"plan.freeBoundaries", writable && staged && !m_document.request().pipeline->cuts.empty()},
         {"plan.solve", open},
-        {"plan.cancel", m_document.isLoading() || m_document.isSolving()}};
+        {"plan.cancel",
+         m_document.isLoading() || m_document.isSolving() || m_document.isPlanningPipeline()}};
     for (const auto& [id, enabled] : states) m_commands->action(id)->setEnabled(enabled);
     m_commands->action("edit.undo")
         ->setText(undo->canUndo() ? tr("&Undo: %1").arg(undo->undoText()) : tr("&Undo"));
     m_commands->action("edit.redo")
         ->setText(undo->canRedo() ? tr("&Redo: %1").arg(undo->redoText()) : tr("&Redo"));
+    m_commands->action("plan.pipeline")->setChecked(staged);
     m_commands->action("edit.undo")->setIconText(tr("Undo"));
     m_commands->action("edit.redo")->setIconText(tr("Redo"));
 }
@@ -260,9 +266,17 @@ void MainWindow::connectDocument() {
         m_view->setFocus();
     });
     connect(&m_document, &Document::requestChanged, this, &MainWindow::updateTitle);
-    for (const auto signal : {&Document::loadingChanged, &Document::requestChanged,
-                              &Document::planChanged, &Document::selectionChanged})
+    for (const auto signal :
+         {&Document::loadingChanged, &Document::requestChanged, &Document::planChanged,
+          &Document::pipelineChanged, &Document::selectionChanged})
         connect(&m_document, signal, this, &MainWindow::updateCommands);
+    connect(m_view, &GraphView::boundarySelected, this, &MainWindow::updateCommands);
+    connect(&m_document, &Document::pipelineChanged, this, [this] {
+        if (!m_document.pipelineError().isEmpty())
+            showMessage(MessageKind::Error, m_document.pipelineError());
+        else if (m_document.planError().isEmpty() && m_messages->kind() == MessageKind::Error)
+            m_messages->hide();
+    });
     connect(m_document.undoStack(), &QUndoStack::indexChanged, this, &MainWindow::updateCommands);
     connect(&m_document, &Document::planChanged, this, [this] {
         if (!m_document.planError().isEmpty())
@@ -270,7 +284,8 @@ void MainWindow::connectDocument() {
                             ? MessageKind::Information
                             : MessageKind::Error,
                         m_document.planError());
-        else if (!m_document.isStale() && m_messages->kind() == MessageKind::Error)
+        else if (!m_document.isStale() && m_document.pipelineError().isEmpty() &&
+                 m_messages->kind() == MessageKind::Error)
             m_messages->hide();
     });
     connect(m_controller, &GraphController::failed, this,
@@ -278,7 +293,26 @@ void MainWindow::connectDocument() {
     connect(m_controller, &GraphController::busyChanged, m_jobs, &JobBar::setLayoutBusy);
 }
 
+void MainWindow::showTimeline() {
+    m_timelineDock->show();
+    m_timelineDock->raise();
+    m_timeline->setFocus();
+}
+
+void MainWindow::connectPipeline() {
+    QAction* pipeline = m_commands->action("plan.pipeline");
+    connect(pipeline, &QAction::triggered, this, [this](bool on) {
+        m_document.changePipeline(on ? std::optional(PipelineSetup{}) : std::nullopt,
+                                  on ? tr("Divide into stages") : tr("No stages"));
+        if (!on) return;
+        m_pipelineDock->show();
+        m_pipelineDock->raise();
+    });
+    m_commands->connectTo("plan.freeBoundaries", [this] { m_controller->freeBoundaries(); });
+}
+
 void MainWindow::connectCommands() {
+    connectPipeline();
     auto& commands = *m_commands;
     commands.connectTo("file.open", [this] { chooseFileToOpen(); });
     commands.connectTo("file.save", [this] {
@@ -317,10 +351,10 @@ void MainWindow::connectCommands() {
             &QAction::setChecked);
     QAction* timeline = commands.action("view.timeline");
     connect(timeline, &QAction::triggered, this, [this](bool shown) {
-        m_timelineDock->setVisible(shown);
-        if (!shown) return;
-        m_timelineDock->raise();
-        m_timeline->setFocus();
+        if (shown)
+            showTimeline();
+        else
+            m_timelineDock->hide();
     });
     connect(m_timelineDock, &QDockWidget::visibilityChanged, this,
             [this, timeline] { timeline->setChecked(!m_timelineDock->isHidden()); });

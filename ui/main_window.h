@@ -25,6 +25,7 @@ class JobBar;
 class Legend;
 class MeshPanel;
 class PinsPanel;
+class PipelinePanel;
 class SetupPanel;
 class SolverPanel;
 class TimelinePanel;
@@ -56,6 +57,9 @@ public:
     InspectorPanel& inspector() { return *m_inspector; }
     TimelinePanel& timeline() { return *m_timeline; }
     TotalsPanel& totals() { return *m_totals; }
+    PipelinePanel& pipelinePanel() { return *m_pipeline; }
+    MeshPanel& mesh() { return *m_mesh; }
+    void showTimeline();
     BenchmarkJob& benchmark() { return m_benchmark; }
     MessageBar& messageBar() { return *m_messages; }
     CommandRegistry& commands() { return *m_commands; }
@@ -81,6 +85,7 @@ private:
     void buildMenus();
     void buildThemeMenu(QMenu* view);
     void connectCommands();
+    void connectPipeline();
     void connectDocument();
     void updateTitle();
     void updateCommands();
@@ -109,6 +114,8 @@ private:
     MeshPanel* m_mesh = nullptr;
     PinsPanel* m_pins = nullptr;
     IssuesPanel* m_issues = nullptr;
+    PipelinePanel* m_pipeline = nullptr;
+    QDockWidget* m_pipelineDock = nullptr;
     SolverPanel* m_solver = nullptr;
     QDockWidget* m_solverDock = nullptr;
     TimelinePanel* m_timeline = nullptr;

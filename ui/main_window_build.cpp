@@ -6,6 +6,8 @@
 #include "ui/panels/job_bar.h"
 #include "ui/panels/list_panels.h"
 #include "ui/panels/mesh_panel.h"
+#include "ui/panels/panel_area.h"
+#include "ui/panels/pipeline_panel.h"
 #include "ui/panels/setup_panel.h"
 #include "ui/panels/solver_panel.h"
 #include "ui/panels/timeline_panel.h"
@@ -49,6 +51,11 @@ void MainWindow::buildCentre() {
         else
             menu->popup(at);
     });
+    connect(m_view, &GraphView::boundaryMenuRequested, this, [this](int boundary, QPoint at) {
+        QMenu* menu = m_controller->makeBoundaryMenu(boundary);
+        menu->setAttribute(Qt::WA_DeleteOnClose);
+        menu->popup(at);
+    });
 }
 
 QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWidget* panel,
@@ -71,20 +78,25 @@ void MainWindow::buildPanels() {
     m_inspector = new InspectorPanel(m_document, this);
     m_solver = new SolverPanel(m_document, m_benchmark, this);
     addPanel(QStringLiteral("setupDock"), tr("Setup"), m_setup, Qt::LeftDockWidgetArea);
-    addPanel(QStringLiteral("meshDock"), tr("Mesh"), m_mesh, Qt::LeftDockWidgetArea);
+    addPanel(QStringLiteral("meshDock"), tr("Mesh"), new PanelArea(m_mesh), Qt::LeftDockWidgetArea);
     addPanel(QStringLiteral("pinsDock"), tr("Pins"), m_pins, Qt::LeftDockWidgetArea);
     QDockWidget* issues =
         addPanel(QStringLiteral("issuesDock"), tr("Issues"), m_issues, Qt::LeftDockWidgetArea);
-    addPanel(QStringLiteral("totalsDock"), tr("Plan"), m_totals, Qt::RightDockWidgetArea);
+    addPanel(QStringLiteral("totalsDock"), tr("Plan"), new PanelArea(m_totals),
+             Qt::RightDockWidgetArea);
     addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), m_inspector,
              Qt::RightDockWidgetArea);
     m_solverDock =
         addPanel(QStringLiteral("solverDock"), tr("Solver"), m_solver, Qt::RightDockWidgetArea);
+    m_pipeline = new PipelinePanel(m_document, this);
+    m_pipelineDock = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"),
+                              new PanelArea(m_pipeline), Qt::LeftDockWidgetArea);
     m_timeline = new TimelinePanel(m_document, this);
     m_timelineDock = addPanel(QStringLiteral("timelineDock"), tr("Timeline"), m_timeline,
                               Qt::BottomDockWidgetArea);
     m_timelineDock->hide();
     connect(m_timeline, &TimelinePanel::message, this, &MainWindow::showMessage);
+    connect(m_mesh, &MeshPanel::stagePointed, m_timeline, &TimelinePanel::showStage);
     const auto show = [this](OpId op) { m_controller->showOp(op); };
     connect(m_inspector, &InspectorPanel::opRequested, this, show);
     connect(m_pins, &PinsPanel::opRequested, this, show);
@@ -101,7 +113,7 @@ void MainWindow::placePanels() {
         dock->setFloating(false);
         dock->show();
     }
-    for (QDockWidget* dock : {setup, mesh, pins, issues}) {
+    for (QDockWidget* dock : {setup, m_pipelineDock, mesh, pins, issues}) {
         removeDockWidget(dock);
         addDockWidget(Qt::LeftDockWidgetArea, dock);
         dock->show();
@@ -114,13 +126,15 @@ void MainWindow::placePanels() {
     removeDockWidget(m_timelineDock);
     addDockWidget(Qt::BottomDockWidgetArea, m_timelineDock);
     m_timelineDock->hide(); // large, and not for every model: View > Timeline
+    tabifyDockWidget(setup, m_pipelineDock);
+    setup->raise();
     tabifyDockWidget(pins, issues);
     pins->raise();
     tabifyDockWidget(inspector, m_solverDock);
     inspector->raise();
     resizeDocks({setup, inspector}, {290, 390}, Qt::Horizontal);
     resizeDocks({setup, mesh, pins}, {270, 330, 190}, Qt::Vertical);
-    resizeDocks({totals, inspector}, {215, 600}, Qt::Vertical);
+    resizeDocks({totals, inspector}, {270, 545}, Qt::Vertical);
     resizeDocks({m_timelineDock}, {380}, Qt::Vertical);
 }
 

@@ -68,6 +68,16 @@ OpId telling(const Document& document, int run) {
     return best;
 }
 
+/// Divides the model, if it is not, and chooses a stage in the middle.
+void showStages(MainWindow& window) {
+    Document& document = window.document();
+    if (!document.request().pipeline) window.commands().action("plan.pipeline")->trigger();
+    window.showTimeline();
+    if (!window.waitForIdle(kTimeLimitMilliseconds) || !document.pipeline())
+        throw Error(document.pipelineError().toStdString(), "pipeline stages");
+    document.selectStage(document.pipeline()->stages() / 2);
+}
+
 } // namespace
 
 void renderScreenshot(const QString& file, const QString& out, const ScreenshotOptions& wish) {
@@ -86,8 +96,13 @@ void renderScreenshot(const QString& file, const QString& out, const ScreenshotO
         waitForBenchmark(window);
     else
         wait(window, file.toStdString());
-    if (benchmark) {
-        // the solver's panel is in front
+    if (wish.stages && !benchmark) {
+        showStages(window);
+        wait(window, file.toStdString());
+        window.graphView().fitAll();
+    }
+    if (benchmark || wish.stages) {
+        // its panel is in front
     } else if (wish.folded) {
         window.graphView().fitAll();
         wait(window, file.toStdString());

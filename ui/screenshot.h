@@ -12,6 +12,7 @@ struct ScreenshotOptions {
     QSize size{1600, 1000}; ///< pixels
     bool dark = false;
     bool folded = false; ///< the whole page instead of an opened block
+    bool stages = false; ///< the whole job: stages on the folded page, panel and timeline
 };
 
 /// Opens `file` in a window that is not shown on any screen, waits for plan and drawing, opens the

@@ -130,6 +130,11 @@ QColor Palette::category(std::size_t index) const {
     return m_categories[index % m_categories.size()];
 }
 
+QColor Palette::numbered(std::size_t index, std::size_t count) const {
+    if (count <= m_categories.size()) return category(index);
+    return scale(static_cast<double>(index) / static_cast<double>(count - 1));
+}
+
 QColor Palette::mix(const QColor& ground, const QColor& over, double amount) {
     const auto blend = [amount](float a, float b) {
         return static_cast<float>(std::clamp(a + (b - a) * amount, 0.0, 1.0));

@@ -53,6 +53,8 @@ public:
     QColor scale(double fraction) const;
     /// Distinct colours for device groups and pie slices, cyclic.
     QColor category(std::size_t index) const;
+    /// Colour of one of `count` numbered things: distinct for few, else along the scale.
+    QColor numbered(std::size_t index, std::size_t count) const;
     /// `amount` of `over` laid over `ground`.
     static QColor mix(const QColor& ground, const QColor& over, double amount);
     /// Text colour with the better contrast on a ground (WCAG relative luminance).

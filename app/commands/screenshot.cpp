@@ -42,6 +42,8 @@ void addScreenshot(CLI::App& app, Arguments arguments, Action& action) {
         ->type_name("WxH")
         ->default_str("1600x1000");
     command->add_flag("--dark", wish->picture.dark, "Use the dark palette");
+    command->add_flag("--stages", wish->picture.stages,
+                      "Show the whole job: its stages on the folded page, and their timeline");
     command->add_flag("--folded", wish->picture.folded, "Show the whole page, no block opened");
     command->callback([wish, arguments, &action] {
         action = [wish, arguments] { return screenshot(*wish, arguments); };

@@ -160,8 +160,12 @@ private slots:
         QVERIFY(!view().picture());
         QVERIFY(view().placeholder().contains(QStringLiteral("Choose a schedule")));
         QVERIFY(!child<QToolButton>("timelineExport")->isEnabled());
-        QCOMPARE(child<QComboBox>("timelineSchedule")->count(),
-                 static_cast<int>(generators().size()));
+        // every generator, and the session's own plan, which there is none of yet
+        auto* schedules = child<QComboBox>("timelineSchedule");
+        QCOMPARE(schedules->count(), static_cast<int>(generators().size()) + 1);
+        const int plan = schedules->findData(QStringLiteral("plan"));
+        QVERIFY(
+            !(schedules->model()->flags(schedules->model()->index(plan, 0)) & Qt::ItemIsEnabled));
         for (const int key : {Qt::Key_Right, Qt::Key_Plus, Qt::Key_Space, Qt::Key_P}) {
             QTest::keyClick(&view(), static_cast<Qt::Key>(key)); // nothing to act on
         }

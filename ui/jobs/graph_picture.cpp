@@ -44,6 +44,12 @@ void GraphPicture::setPlan(std::shared_ptr<const Plan> plan) {
     buildOverlaySoon();
 }
 
+void GraphPicture::setPipeline(std::shared_ptr<const PipelinePlan> pipeline) {
+    if (pipeline == m_pipeline) return;
+    m_pipeline = std::move(pipeline);
+    buildOverlaySoon();
+}
+
 void GraphPicture::setRepeats(std::vector<std::size_t> repeats) {
     if (repeats == m_repeats) return;
     m_repeats = std::move(repeats);
@@ -55,6 +61,7 @@ void GraphPicture::clear() {
     m_folding = nullptr;
     m_scene = nullptr;
     m_plan = nullptr;
+    m_pipeline = nullptr;
     ++m_sceneWish;
     ++m_overlayWish;
     m_sceneLane->cancel();
@@ -97,26 +104,26 @@ void GraphPicture::buildOverlaySoon() {
     const std::uint64_t wish = ++m_overlayWish;
     std::shared_ptr<const Plan> plan = m_plan;
     if (plan && plan->context->graph != m_scene->graph) plan = nullptr;
-    m_overlayLane->submit(
-        [this, wish, scene = m_scene, plan, repeats = m_repeats](const std::stop_token& stop) {
-            std::shared_ptr<const GraphOverlay> overlay;
-            QString error;
-            try {
-                overlay = buildOverlay(scene, plan, repeats, stop);
-            } catch (const Cancelled&) {
-                return;
-            } catch (const std::exception& failure) {
-                error = text(failure.what());
-            }
-            QMetaObject::invokeMethod(this, [this, wish, overlay, error] {
-                if (wish != m_overlayWish) return;
-                m_overlayBusy = false;
-                if (overlay)
-                    emit ready(overlay);
-                else
-                    emit failed(error);
-            });
+    m_overlayLane->submit([this, wish, scene = m_scene, plan, repeats = m_repeats,
+                           pipeline = m_pipeline](const std::stop_token& stop) {
+        std::shared_ptr<const GraphOverlay> overlay;
+        QString error;
+        try {
+            overlay = buildOverlay(scene, plan, repeats, stop, pipeline);
+        } catch (const Cancelled&) {
+            return;
+        } catch (const std::exception& failure) {
+            error = text(failure.what());
+        }
+        QMetaObject::invokeMethod(this, [this, wish, overlay, error] {
+            if (wish != m_overlayWish) return;
+            m_overlayBusy = false;
+            if (overlay)
+                emit ready(overlay);
+            else
+                emit failed(error);
         });
+    });
 }
 
 } // namespace shardlens

@@ -26,6 +26,7 @@ public:
     void setModel(std::shared_ptr<const Graph> graph, std::shared_ptr<const Folding> folding);
     void setOptions(SceneOptions options);
     void setPlan(std::shared_ptr<const Plan> plan);
+    void setPipeline(std::shared_ptr<const PipelinePlan> pipeline);
     void setRepeats(std::vector<std::size_t> repeats);
     void clear();
     bool busy() const { return m_sceneBusy || m_overlayBusy; }
@@ -43,6 +44,7 @@ private:
     SceneOptions m_options;
     std::shared_ptr<const GraphScene> m_scene;
     std::shared_ptr<const Plan> m_plan;
+    std::shared_ptr<const PipelinePlan> m_pipeline;
     std::vector<std::size_t> m_repeats;
     std::uint64_t m_sceneWish = 0, m_overlayWish = 0;
     bool m_sceneBusy = false, m_overlayBusy = false;

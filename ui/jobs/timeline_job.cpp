@@ -17,12 +17,14 @@ ScheduleSpec specWithStages(const TimelineWish& wish) {
     if (wish.stages.empty()) return spec;
     const std::uint32_t stages = makeOrders(spec).stages;
     const double part = static_cast<double>(spec.devices) / std::max(spec.devices, stages);
-    StageTimes usual = spec.times.front();
-    for (double* time : {&usual.forward, &usual.input, &usual.weight, &usual.recompute,
-                         &usual.update, &usual.allReduce}) {
-        *time *= part;
+    if (spec.times.size() != stages) {
+        StageTimes usual = spec.times.front();
+        for (double* time : {&usual.forward, &usual.input, &usual.weight, &usual.recompute,
+                             &usual.update, &usual.allReduce}) {
+            *time *= part;
+        }
+        spec.times.assign(stages, usual);
     }
-    spec.times.assign(stages, usual);
     for (const auto& [stage, times] : wish.stages) {
         if (stage < stages) spec.times[stage] = times;
     }

@@ -38,6 +38,7 @@ JobBar::JobBar(Document& document, QWidget* parent)
     connect(&m_document, &Document::loadingChanged, this, &JobBar::refresh);
     connect(&m_document, &Document::planChanged, this, &JobBar::refresh);
     connect(&m_document, &Document::progressChanged, this, &JobBar::refresh);
+    connect(&m_document, &Document::pipelineChanged, this, &JobBar::refresh);
     refresh();
 }
 
@@ -51,7 +52,8 @@ QString JobBar::text() const {
 }
 
 void JobBar::refresh() {
-    const bool stoppable = m_document.isLoading() || m_document.isSolving();
+    const bool stoppable =
+        m_document.isLoading() || m_document.isSolving() || m_document.isPlanningPipeline();
     const bool busy = stoppable || m_layoutBusy;
     if (busy && !m_wasBusy) {
         m_since.start();
@@ -69,9 +71,10 @@ void JobBar::refresh() {
             m_label->setText(tr("Solved in %1").arg(formatTime(plan->solveMilliseconds / 1000)));
         return;
     }
-    QString label = m_document.isLoading()   ? tr("Reading the model")
-                    : m_document.isSolving() ? tr("Solving")
-                                             : tr("Laying out");
+    QString label = m_document.isLoading()            ? tr("Reading the model")
+                    : m_document.isSolving()          ? tr("Solving")
+                    : m_document.isPlanningPipeline() ? tr("Planning stages")
+                                                      : tr("Laying out");
     if (const auto& progress = m_document.progress(); progress && m_document.isSolving()) {
         label = progress->stage.empty() ? label
                                         : tr("Solving: %1").arg(shardlens::text(progress->stage));

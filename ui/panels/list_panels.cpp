@@ -4,6 +4,7 @@
 
 #include "core/plan/planner.h"
 #include "ui/format.h"
+#include "ui/panels/table_style.h"
 
 #include <QEvent>
 #include <QHeaderView>
@@ -13,25 +14,6 @@
 #include <QVBoxLayout>
 
 namespace shardlens {
-
-namespace {
-
-void setUpTable(QTableView* table, QAbstractItemModel* model) {
-    table->setModel(model);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
-    table->horizontalHeader()->setHighlightSections(false);
-    table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->setSelectionMode(QAbstractItemView::SingleSelection);
-    table->setShowGrid(false);
-    table->setAlternatingRowColors(true);
-    table->setTabKeyNavigation(false);
-    table->setTextElideMode(Qt::ElideMiddle);
-}
-
-} // namespace
 
 PinsPanel::PinsPanel(Document& document, QWidget* parent)
     : QWidget(parent), m_document(document), m_model(new PinsModel(this)),

@@ -39,7 +39,9 @@ MeshPanel::MeshPanel(Document& document, QWidget* parent)
     connect(&m_document, &Document::loaded, this, &MeshPanel::refresh);
     connect(m_tensor, &QComboBox::currentIndexChanged, this, &MeshPanel::refreshShards);
     connect(m_side, &QComboBox::currentIndexChanged, this, &MeshPanel::refreshShards);
-    connect(m_view, &MeshView::deviceSelected, this, &MeshPanel::refreshShards);
+    connect(m_view, &MeshView::deviceSelected, this, &MeshPanel::takeDevice);
+    connect(&m_document, &Document::pipelineChanged, this, &MeshPanel::refreshStages);
+    connect(&m_document, &Document::selectionChanged, this, &MeshPanel::refreshStages);
     refresh();
 }
 
@@ -71,6 +73,24 @@ void MeshPanel::refresh() {
         if (before > 0 && before < m_tensor->count()) m_tensor->setCurrentIndex(before);
     }
     refreshShards();
+}
+
+void MeshPanel::refreshStages() {
+    std::vector<int> byDevice;
+    const auto& job = m_document.pipeline();
+    for (int stage = 0; job && stage < job->stages(); ++stage)
+        byDevice.resize(static_cast<std::size_t>(job->devicesOf(stage).second), stage);
+    m_view->setStages(std::move(byDevice), job ? job->stages() : 0);
+    m_view->setSelectedStage(m_document.selectedStage());
+}
+
+void MeshPanel::takeDevice(int device) {
+    refreshShards();
+    const int stage = device < 0 ? -1 : m_view->stageOf(device);
+    if (stage < 0) return;
+    // Who looks at what a device holds of a tensor goes on doing so.
+    if (m_document.selectedOp() == kNoOp) m_document.selectStage(stage);
+    emit stagePointed(stage);
 }
 
 void MeshPanel::refreshShards() {

@@ -18,8 +18,13 @@ public:
     explicit MeshPanel(Document& document, QWidget* parent = nullptr);
     MeshView* view() { return m_view; }
 
+signals:
+    void stagePointed(int stage); ///< of the device that was chosen
+
 private:
     void refresh();
+    void refreshStages();
+    void takeDevice(int device);
     void refreshShards();
 
     Document& m_document;

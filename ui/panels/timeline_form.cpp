@@ -13,6 +13,7 @@
 #include <QJsonArray>
 #include <QSignalBlocker>
 #include <QSpinBox>
+#include <QStandardItemModel>
 #include <QTableWidget>
 
 #include <array>
@@ -28,6 +29,9 @@ namespace {
 constexpr int kColumns = 3;
 constexpr std::uint32_t kMostRows = 256; ///< of the table; more stages share their times
 constexpr std::uint32_t kTeraPipeSlices = 4;
+constexpr int kPlanRow = 0;    ///< among the schedules
+constexpr int kSecondsRow = 1; ///< among the units
+const QString kPlan = QStringLiteral("plan");
 
 /// Shows no more digits than there are: "1", "0.25".
 class TimeBox : public QDoubleSpinBox {
@@ -92,6 +96,9 @@ TimelineForm::TimelineForm(QWidget* parent)
                 tr("Type a number to give a stage a time of its own; clear it to take it back"))) {
     setObjectName(QStringLiteral("timelineForm"));
     setFocusProxy(m_schedule);
+    m_schedule->addItem(tr("this session's plan"), kPlan);
+    m_schedule->setItemData(kPlanRow, tr("Stages and times of the whole job; see Pipeline"),
+                            Qt::ToolTipRole);
     for (const Generator& generator : generators()) {
         m_schedule->addItem(text(generator.title), text(generator.name));
         m_schedule->setItemData(m_schedule->count() - 1, text(generator.rule), Qt::ToolTipRole);
@@ -143,6 +150,7 @@ TimelineForm::TimelineForm(QWidget* parent)
         connect(box, &QSpinBox::valueChanged, this, &TimelineForm::clearStages);
     }
     connect(m_microBatches, &QSpinBox::valueChanged, this, &TimelineForm::changed);
+    enableFields();
 }
 
 QDoubleSpinBox* TimelineForm::addTime(QFormLayout* layout, const QString& object,
@@ -160,7 +168,58 @@ QDoubleSpinBox* TimelineForm::addTime(QFormLayout* layout, const QString& object
 }
 
 bool TimelineForm::hasSchedule() const {
-    return m_schedule->currentIndex() >= 0;
+    return m_schedule->currentIndex() >= 0 && (!showsPlan() || m_plan);
+}
+
+bool TimelineForm::showsPlan() const {
+    return m_schedule->currentIndex() == kPlanRow;
+}
+
+void TimelineForm::choosePlan() {
+    m_schedule->setCurrentIndex(kPlanRow);
+}
+
+void TimelineForm::setPlan(std::optional<ScheduleSpec> plan) {
+    const bool other = m_plan.has_value(); // what was typed belongs to other stages
+    m_plan = std::move(plan);
+    enableFields();
+    if (!showsPlan()) return;
+    if (other) m_own.clear();
+    emit changed();
+}
+
+void TimelineForm::enableFields() {
+    auto* items = qobject_cast<QStandardItemModel*>(m_schedule->model());
+    items->item(kPlanRow)->setEnabled(m_plan.has_value());
+    const bool own = !showsPlan();
+    for (QWidget* field : std::initializer_list<QWidget*>{
+             m_devices, m_microBatches, m_forward, m_input, m_weight, m_recompute, m_transfer,
+             m_transfers, m_allReduce, m_update, m_joint, m_unit})
+        field->setEnabled(own);
+    m_chunks->setEnabled(m_schedule->currentData().toString() == QLatin1String("interleaved"));
+    m_table->setHorizontalHeaderLabels(
+        own ? QStringList{QStringLiteral("F"), QStringLiteral("B"), QStringLiteral("W")}
+            : QStringList{tr("F ms"), tr("B ms"), tr("W ms")});
+    if (own || !m_plan) return;
+    const QSignalBlocker quiet(this);
+    m_devices->setValue(static_cast<int>(m_plan->devices));
+    m_microBatches->setValue(static_cast<int>(m_plan->microBatches));
+    m_chunks->setValue(static_cast<int>(m_plan->chunks));
+    m_unit->setCurrentIndex(kSecondsRow);
+}
+
+double TimelineForm::tableUnit() const {
+    return showsPlan() ? 1e-3 : 1;
+}
+
+StageTimes TimelineForm::usualTimes(std::uint32_t stage) const {
+    if (showsPlan() && m_plan && stage < m_plan->times.size()) return m_plan->times[stage];
+    StageTimes usual{m_forward->value(),   m_input->value(),  m_weight->value(),
+                     m_recompute->value(), m_update->value(), m_allReduce->value()};
+    for (double* time : {&usual.forward, &usual.input, &usual.weight, &usual.recompute,
+                         &usual.update, &usual.allReduce})
+        *time /= m_onDevice;
+    return usual;
 }
 
 double TimelineForm::secondsPerUnit() const {
@@ -169,6 +228,17 @@ double TimelineForm::secondsPerUnit() const {
 
 TimelineWish TimelineForm::wish() const {
     TimelineWish wish;
+    for (const auto& [stage, times] : m_own) {
+        StageTimes all = usualTimes(stage);
+        all.forward = times.forward;
+        all.input = times.input;
+        all.weight = times.weight;
+        wish.stages.emplace(stage, all);
+    }
+    if (showsPlan() && m_plan) {
+        wish.spec = *m_plan;
+        return wish;
+    }
     ScheduleSpec& spec = wish.spec;
     spec.name = m_schedule->currentData().toString().toStdString();
     spec.devices = static_cast<std::uint32_t>(m_devices->value());
@@ -180,21 +250,13 @@ TimelineWish TimelineForm::wish() const {
     spec.transfer = {m_transfer->value()};
     spec.transfers = static_cast<Transfers>(m_transfers->currentIndex());
     spec.jointFactor = m_joint->value();
-    for (const auto& [stage, times] : m_own) {
-        StageTimes all = times;
-        const double part = 1.0 / m_onDevice;
-        all.recompute = m_recompute->value() * part;
-        all.update = m_update->value() * part;
-        all.allReduce = m_allReduce->value() * part;
-        wish.stages.emplace(stage, all);
-    }
     return wish;
 }
 
 void TimelineForm::clearStages() {
     // Stages of another division are other stages.
     m_own.clear();
-    m_chunks->setEnabled(m_schedule->currentData().toString() == QLatin1String("interleaved"));
+    enableFields();
     emit changed();
 }
 
@@ -209,16 +271,15 @@ void TimelineForm::fillTable() {
     m_filling = true;
     const auto rows = static_cast<int>(std::min(m_stages, kMostRows));
     m_table->setRowCount(rows);
-    StageTimes usual = wish().spec.times.front();
-    for (int column = 0; column < kColumns; ++column) timeOf(usual, column) /= m_onDevice;
     for (int row = 0; row < rows; ++row) {
+        StageTimes usual = usualTimes(static_cast<std::uint32_t>(row));
         m_table->setVerticalHeaderItem(row, new QTableWidgetItem(tr("stage %1").arg(row)));
         const auto own = m_own.find(static_cast<std::uint32_t>(row));
         StageTimes times = own == m_own.end() ? usual : own->second;
         for (int column = 0; column < kColumns; ++column) {
             auto* item = m_table->item(row, column);
             if (!item) m_table->setItem(row, column, item = new QTableWidgetItem);
-            item->setText(timelineNumber(timeOf(times, column), 0));
+            item->setText(timelineNumber(timeOf(times, column) / tableUnit(), 0));
             QFont font = m_table->font();
             font.setBold(own != m_own.end() && timeOf(times, column) != timeOf(usual, column));
             item->setFont(font);
@@ -231,10 +292,10 @@ void TimelineForm::takeCell(int row, int column) {
     if (m_filling) return;
     const QString typed = m_table->item(row, column)->text();
     const auto stage = static_cast<std::uint32_t>(row);
-    StageTimes usual = wish().spec.times.front();
-    for (int c = 0; c < kColumns; ++c) timeOf(usual, c) /= m_onDevice;
-    const std::optional<double> time =
-        typed.trimmed().isEmpty() ? std::optional(timeOf(usual, column)) : parseTime(typed);
+    StageTimes usual = usualTimes(stage);
+    std::optional<double> time = parseTime(typed);
+    if (time) *time *= tableUnit();
+    if (typed.trimmed().isEmpty()) time = timeOf(usual, column);
     if (time) {
         StageTimes& own = m_own.try_emplace(stage, usual).first->second;
         timeOf(own, column) = *time;
@@ -252,6 +313,7 @@ void TimelineForm::edit(std::uint32_t stage, Pass pass) {
                           : isSend(pass)            ? m_transfer
                           : pass == Pass::Recompute ? m_recompute
                                                     : nullptr;
+    if (box && showsPlan()) return; // only passes of stages can be typed over
     if (box) {
         box->setFocus();
         box->selectAll();
@@ -309,7 +371,7 @@ void TimelineForm::setState(const QJsonObject& state) {
         }
         if (stage >= 0) m_own[static_cast<std::uint32_t>(stage)] = times;
     }
-    m_chunks->setEnabled(m_schedule->currentData().toString() == QLatin1String("interleaved"));
+    enableFields();
 }
 
 } // namespace shardlens

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers a schedule is made from, editable in place: schedule, devices, micro-batches, chunks,
-// durations for all stages or for single ones. It only holds what is typed; the panel runs it.
+// durations for all stages or for single ones. Or the schedule of the session's own plan, with the
+// times of its stages, of which single ones can be typed over. It only holds what is typed; the
+// panel runs it.
 #pragma once
 
 #include "ui/jobs/timeline_job.h"
@@ -22,7 +24,11 @@ class TimelineForm : public QWidget {
 public:
     explicit TimelineForm(QWidget* parent = nullptr);
 
-    bool hasSchedule() const; ///< one is chosen
+    bool hasSchedule() const; ///< one is chosen, and known
+    /// The schedule of the session's plan, in seconds; nothing without one.
+    void setPlan(std::optional<schedule::ScheduleSpec> plan);
+    bool showsPlan() const; ///< it is the one that is chosen
+    void choosePlan();
     TimelineWish wish() const;
     double secondsPerUnit() const; ///< 0: plain numbers
     /// The table follows a schedule that has been run: its stages with their times.
@@ -43,6 +49,9 @@ private:
     void takeCell(int row, int column);
     void fillTable();
     void clearStages();
+    schedule::StageTimes usualTimes(std::uint32_t stage) const;
+    double tableUnit() const; ///< what a number of the table is, in those of the schedule
+    void enableFields();
 
     QComboBox *m_schedule, *m_transfers, *m_unit;
     QSpinBox *m_devices, *m_microBatches, *m_chunks;
@@ -52,6 +61,7 @@ private:
     QTableWidget* m_table;
     std::uint32_t m_stages = 0, m_onDevice = 1;          ///< of the schedule that is shown
     std::map<std::uint32_t, schedule::StageTimes> m_own; ///< stages with times of their own
+    std::optional<schedule::ScheduleSpec> m_plan;
     bool m_filling = false;
 };
 

@@ -75,6 +75,7 @@ TimelinePanel::TimelinePanel(Document& document, QWidget* parent)
     m_saveDelay.setInterval(kSaveDelayMilliseconds);
     connect(&m_saveDelay, &QTimer::timeout, this, &TimelinePanel::saveViewStateNow);
     connect(&m_document, &Document::loaded, this, &TimelinePanel::restoreViewState);
+    connectPlan();
 }
 
 QWidget* TimelinePanel::makeBar() {
@@ -161,6 +162,47 @@ void TimelinePanel::connectView() {
     connect(m_view, &TimelineView::deviceSelected, this, &TimelinePanel::showFigures);
 }
 
+void TimelinePanel::connectPlan() {
+    connect(&m_document, &Document::pipelineChanged, this, &TimelinePanel::takePlan);
+    const auto share = [this] {
+        if (m_sharing || !m_form->showsPlan() || m_view->device() < 0) return;
+        m_document.selectStage(m_view->device());
+    };
+    connect(m_view, &TimelineView::deviceSelected, this, share);
+    connect(&m_document, &Document::selectionChanged, this,
+            [this] { showStage(m_document.selectedStage()); });
+}
+
+void TimelinePanel::takePlan() {
+    const auto& plan = m_document.pipeline();
+    if (m_document.isPlanningPipeline()) {
+        if (m_form->showsPlan() && m_view->picture()) m_view->setStale(true);
+        return;
+    }
+    if (plan && plan == m_plan) return m_view->setStale(false); // only its error is another one
+    m_plan = plan;
+    m_form->setPlan(plan ? std::optional(plan->schedule) : std::nullopt);
+    if (plan && isVisible() && !m_form->hasSchedule()) m_form->choosePlan();
+    if (m_form->showsPlan() && !plan) fail(tr("There is no plan in stages; see Pipeline."));
+}
+
+void TimelinePanel::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (m_document.pipeline() && !m_form->hasSchedule()) m_form->choosePlan();
+}
+
+void TimelinePanel::showStage(int stage) {
+    if (!m_form->showsPlan() || !m_view->picture() || stage >= m_view->picture()->devices()) return;
+    m_sharing = true;
+    const schedule::TaskId task = m_view->selected();
+    if (task != kNoTask && static_cast<int>(m_view->picture()->task(task).device) != stage)
+        m_view->selectTask(kNoTask);
+    m_view->selectDevice(stage);
+    m_view->ensureDeviceVisible(stage);
+    m_sharing = false;
+    showFigures();
+}
+
 void TimelinePanel::setColour(TimelineColour colour) {
     m_colour->setCurrentIndex(static_cast<int>(colour));
 }
@@ -191,6 +233,7 @@ void TimelinePanel::take(const std::shared_ptr<const TimelinePicture>& picture) 
     m_restoreTime.reset();
     m_restoring = false;
     m_exportButton->setEnabled(true);
+    showStage(m_document.selectedStage());
     showFigures();
 }
 

@@ -28,6 +28,8 @@ public:
     /// Runs the event loop until schedule and files are done. @return false when the time is over
     bool waitForIdle(int milliseconds);
 
+    /// Marks the row of a stage of the session's plan, where that is shown.
+    void showStage(int stage);
     void setColour(TimelineColour colour);
     TimelineColour colour() const;
     /// Writes in the background; a message says how it went.
@@ -39,10 +41,13 @@ signals:
 
 protected:
     void changeEvent(QEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     QWidget* makeBar();
     void connectView();
+    void connectPlan();
+    void takePlan();
     void run();
     TimelineStyle style() const;
     void take(const std::shared_ptr<const TimelinePicture>& picture);
@@ -57,10 +62,11 @@ private:
     QLabel* m_figures;
     QComboBox* m_colour = nullptr;
     QToolButton *m_playButton = nullptr, *m_exportButton = nullptr;
+    std::shared_ptr<const PipelinePlan> m_plan; ///< that the form has
     QTimer m_saveDelay;
     std::optional<std::pair<double, double>> m_restoreRange;
     std::optional<double> m_restoreTime;
-    bool m_restoring = false;
+    bool m_restoring = false, m_sharing = false;
     TimelineJob* m_job;
 };
 

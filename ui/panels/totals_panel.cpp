@@ -126,7 +126,8 @@ bool StackedBar::event(QEvent* event) {
 TotalsPanel::TotalsPanel(Document& document, QWidget* parent)
     : QWidget(parent), m_document(document), m_time(new QLabel(this)), m_badge(new QLabel(this)),
       m_state(new QLabel(this)), m_certificate(new QLabel(this)), m_timeBar(new StackedBar(this)),
-      m_memory(new QLabel(this)), m_memoryBar(new StackedBar(this)), m_source(new QLabel(this)) {
+      m_memory(new QLabel(this)), m_memoryBar(new StackedBar(this)), m_source(new QLabel(this)),
+      m_job(new QLabel(this)) {
     setObjectName(QStringLiteral("totals"));
     m_time->setObjectName(QStringLiteral("totalTime"));
     m_time->setAccessibleName(tr("Time of a step"));
@@ -144,13 +145,17 @@ TotalsPanel::TotalsPanel(Document& document, QWidget* parent)
     large.setPointSizeF(large.pointSizeF() * 1.7);
     large.setBold(true);
     m_time->setFont(large);
-    for (QLabel* label : {m_certificate, m_source, m_state}) label->setWordWrap(true);
+    m_job->setObjectName(QStringLiteral("totalJob"));
+    m_job->setAccessibleName(tr("Whole job"));
+    m_job->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    for (QLabel* label : {m_certificate, m_source, m_state, m_job}) label->setWordWrap(true);
     auto* head = new QHBoxLayout;
     head->addWidget(m_time);
     head->addWidget(m_badge, 0, Qt::AlignVCenter);
     head->addStretch(1);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(8, 6, 8, 8);
+    layout->addWidget(m_job);
     layout->addLayout(head);
     layout->addWidget(m_state);
     layout->addWidget(m_certificate);
@@ -161,6 +166,7 @@ TotalsPanel::TotalsPanel(Document& document, QWidget* parent)
     layout->addWidget(m_source);
     layout->addStretch(1);
     connect(&m_document, &Document::planChanged, this, &TotalsPanel::refresh);
+    connect(&m_document, &Document::pipelineChanged, this, &TotalsPanel::refreshJob);
     connect(&m_document, &Document::loaded, this, &TotalsPanel::refresh);
     connect(&m_document, &Document::modelChanged, this, &TotalsPanel::refresh);
     refresh();
@@ -185,7 +191,35 @@ void TotalsPanel::setBadge(const QString& text, const QColor& colour) {
             .arg(colour.name(), Palette::mix(palette.surface, colour, 0.1).name()));
 }
 
+void TotalsPanel::refreshJob() {
+    const auto& job = m_document.pipeline();
+    m_job->setVisible(job != nullptr);
+    if (!job) return;
+    const PipelineAnswer& answer = job->answer;
+    const QString schedule =
+        answer.schedule.chunks > 1
+            ? tr("%1 ×%2").arg(text(answer.schedule.name())).arg(answer.schedule.chunks)
+            : text(answer.schedule.name());
+    const QString certificate =
+        answer.bound > 0
+            ? tr("bound %1, gap %2").arg(formatTime(answer.bound), formatPercent(answer.gap()))
+            : tr("no bound");
+    m_job->setText(
+        tr("<b>Whole job in %1 stages: %2</b> a step · %3<br>%4, %5 micro-batches, %6 devices · "
+           "bubble %7 · fullest device %8%9")
+            .arg(job->stages())
+            .arg(formatTime(answer.seconds), certificate, schedule)
+            .arg(answer.microBatches)
+            .arg(answer.devices())
+            .arg(formatPercent(job->bubble()), formatBytes(answer.peakMemory),
+                 m_document.isPipelineStale() ? tr(" · <i>stale</i>") : QString()));
+    m_job->setToolTip(
+        tr("Closed form; the event engine says %1. Planned in %2.")
+            .arg(formatTime(answer.simulated), formatTime(answer.milliseconds / 1e3)));
+}
+
 void TotalsPanel::refresh() {
+    refreshJob();
     const Palette& palette = Palette::of(this);
     const auto& plan = m_document.plan();
     QString state;

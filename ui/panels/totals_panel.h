@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan in total: step time with its certificate, split into compute and communication, and the
-// memory of a device against its limit. Says which model the numbers come from, and when they are
-// stale.
+// memory of a device against its limit; above it the whole job, where one is planned. Says which
+// model the numbers come from, and when they are stale.
 #pragma once
 
 #include "ui/document.h"
@@ -59,6 +59,7 @@ protected:
 
 private:
     void refresh();
+    void refreshJob();
     void setBadge(const QString& text, const QColor& colour);
 
     Document& m_document;
@@ -70,6 +71,7 @@ private:
     QLabel* m_memory;
     StackedBar* m_memoryBar;
     QLabel* m_source;
+    QLabel* m_job; ///< the plan of the whole job
 };
 
 } // namespace shardlens

@@ -40,10 +40,12 @@ void GraphPainter::drawItem(QPainter& painter, int id, double zoom) const {
     if (item.kind == ItemKind::Block) { // a stack of sheets
         painter.drawRoundedRect(item.rect.adjusted(8, 6, 0, 0), 6, 6);
         painter.drawRoundedRect(item.rect.adjusted(4, 3, -4, -3), 6, 6);
-        painter.drawRoundedRect(item.rect.adjusted(0, 0, -8, -6), 6, 6);
+        painter.drawRoundedRect(sheetOf(item), 6, 6);
+        m_stages.drawBands(painter, id, zoom);
         if (zoom >= kTitleZoom) drawBlock(painter, id, fill);
     } else {
         painter.drawRoundedRect(item.rect, 5, 5);
+        m_stages.drawBands(painter, id, zoom);
         const OpFamily family = familyOf(m_scene.graph->op(item.op).kind);
         QPainterPath clip;
         clip.addRoundedRect(item.rect.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5);

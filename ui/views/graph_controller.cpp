@@ -42,6 +42,7 @@ GraphController::GraphController(Document& document, GraphView& view, Legend& le
     connect(&m_view, &GraphView::toggleRequested, this, &GraphController::toggleRun);
     connect(&m_view, &GraphView::repeatRequested, this, &GraphController::setRepeat);
     connect(&m_view, &GraphView::viewChanged, this, &GraphController::saveSoon);
+    connectStages();
 }
 
 void GraphController::loadModel(bool restore) {
@@ -64,6 +65,7 @@ void GraphController::loadModel(bool restore) {
     }
     m_picture.clear();
     m_picture.setModel(m_document.graph(), folding);
+    m_roomForStages = m_document.request().pipeline.has_value();
     m_picture.setRepeats(m_repeats);
     requestScene();
 }
@@ -130,6 +132,7 @@ void GraphController::requestScene() {
     SceneOptions options;
     options.openRuns = m_open;
     options.showParameters = m_parameters;
+    options.roomForStages = m_roomForStages;
     options.font = m_view.font();
     options.layout = m_layout;
     m_picture.setOptions(std::move(options));
@@ -138,6 +141,7 @@ void GraphController::requestScene() {
 
 void GraphController::takeOverlay(std::shared_ptr<const GraphOverlay> overlay) {
     m_view.setOverlay(overlay);
+    m_view.settleBoundary();
     m_legend.setOverlay(overlay);
     m_view.setStale(m_document.isStale());
     if (m_restoreCentre) {
@@ -161,6 +165,7 @@ void GraphController::takeOverlay(std::shared_ptr<const GraphOverlay> overlay) {
 void GraphController::takeSelection() {
     const OpId op = m_document.selectedOp();
     m_view.setSelection(op, m_document.selectedRun());
+    m_view.setSelectedStage(m_document.selectedStage());
     if (op == kNoOp) return saveSoon();
     const Folding& folding = *m_document.folding();
     const int run = folding.classes[folding.classOf[op]].run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins the document to the graph view: which blocks are open and which repeat of each is looked
-// at, selection with its history, search, colours, the context menu, and all of it kept as view
-// state in the session.
+// at, selection with its history, search, colours, the context menu, stage boundaries, and all of
+// it kept as view state in the session.
 #pragma once
 
 #include "ui/document.h"
@@ -48,9 +48,11 @@ public:
     /// Pins the selected op to what the plan chose for it.
     void pinSelected();
     void unpinSelected();
+    void freeBoundaries(); ///< all that are pinned
     void copyName() const;
     /// The context menu of an op, or of a run. Owned by the caller.
     QMenu* makeMenu(OpId op, int run);
+    QMenu* makeBoundaryMenu(int boundary); ///< of a stage; likewise
 
     bool busy() const { return m_picture.busy() || m_searching || m_reveal != kNoOp; }
     void saveViewStateNow();
@@ -70,6 +72,8 @@ private:
     void requestScene();
     void takeOverlay(std::shared_ptr<const GraphOverlay> overlay);
     void takeSelection();
+    void connectStages();
+    void takePipeline();
     void takeMatches(std::uint64_t wish, const std::shared_ptr<std::vector<OpId>>& found);
     void markMatches();
     void saveSoon() { m_saveDelay.start(); }
@@ -82,7 +86,7 @@ private:
     GraphPicture m_picture;
     std::set<int> m_open;
     std::vector<std::size_t> m_repeats;
-    bool m_parameters = true;
+    bool m_parameters = true, m_roomForStages = false;
     OpId m_reveal = kNoOp; ///< shown once its picture is there
     std::optional<QPointF> m_restoreCentre;
     double m_restoreZoom = 1;

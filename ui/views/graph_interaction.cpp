@@ -32,9 +32,11 @@ void GraphView::mousePressEvent(QMouseEvent* event) {
     m_dragging = false;
     m_pressed = event->position();
     m_pressedOrigin = m_origin;
+    if (event->button() == Qt::LeftButton && pressBoundary(m_pressed)) m_buttonDown = false;
 }
 
 void GraphView::mouseMoveEvent(QMouseEvent* event) {
+    if (m_boundaryHeld && dragBoundary(event->position())) return;
     if (m_buttonDown) {
         const QPointF moved = event->position() - m_pressed;
         if (!m_dragging && moved.manhattanLength() >= QApplication::startDragDistance()) {
@@ -48,14 +50,19 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
         }
         return;
     }
-    const int under = itemAt(event->position());
-    if (under == m_state.hovered) return;
+    const int boundary = boundaryAt(event->position());
+    const int under = boundary >= 0 ? -1 : itemAt(event->position());
+    if (under == m_state.hovered && boundary == m_state.stages.hovered) return;
     m_state.hovered = under;
-    setCursor(under >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    m_state.stages.hovered = boundary;
+    setCursor(boundary >= 0 ? Qt::SizeVerCursor
+              : under >= 0  ? Qt::PointingHandCursor
+                            : Qt::ArrowCursor);
     update();
 }
 
 void GraphView::mouseReleaseEvent(QMouseEvent* event) {
+    if (m_boundaryHeld) return dropBoundary(true);
     if (!m_buttonDown) return;
     m_buttonDown = false;
     setCursor(Qt::ArrowCursor);
@@ -78,10 +85,16 @@ void GraphView::mouseReleaseEvent(QMouseEvent* event) {
             scene()->graph->tensor(scene()->graph->op(reader).inputs[chip.port]).producer);
         return;
     }
+    if (const int stage = stageAt(at); stage >= 0) {
+        selectBoundary(-1);
+        emit stageRequested(stage);
+        return;
+    }
     activate(id);
 }
 
 void GraphView::activate(int id) {
+    selectBoundary(-1);
     const SceneItem& hit = item(id);
     if (hit.kind == ItemKind::Block || hit.kind == ItemKind::Frame)
         emit runRequested(hit.run);
@@ -131,6 +144,14 @@ void GraphView::mouseDoubleClickEvent(QMouseEvent* event) {
 void GraphView::contextMenuEvent(QContextMenuEvent* event) {
     if (!scene()) return;
     const bool byKey = event->reason() == QContextMenuEvent::Keyboard;
+    if (const int boundary = byKey ? selectedBoundary() : boundaryAt(QPointF(event->pos()));
+        boundary >= 0) {
+        const QPoint at =
+            byKey ? mapToGlobal(handleRect(boundary).center().toPoint()) : event->globalPos();
+        selectBoundary(boundary);
+        emit boundaryMenuRequested(boundary, at);
+        return;
+    }
     const int id = byKey ? m_state.selected : itemAt(QPointF(event->pos()));
     if (id < 0) return;
     OpId op = opOfItem(id);
@@ -145,6 +166,7 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
 
 void GraphView::keyPressEvent(QKeyEvent* event) {
     if (!scene()) return QWidget::keyPressEvent(event);
+    if (boundaryKey(*event)) return;
     switch (event->key()) {
     case Qt::Key_Up:
     case Qt::Key_Down:
@@ -222,7 +244,7 @@ int GraphView::neighbourBeside(int from, bool right) const {
 
 void GraphView::leaveEvent(QEvent* event) {
     QWidget::leaveEvent(event);
-    m_state.hovered = -1;
+    m_state.hovered = m_state.stages.hovered = -1;
     update();
 }
 

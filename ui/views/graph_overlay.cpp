@@ -285,13 +285,15 @@ QString lozengeText(const Lozenge& lozenge, const GraphOverlay& overlay) {
 std::shared_ptr<const GraphOverlay> buildOverlay(std::shared_ptr<const GraphScene> scene,
                                                  std::shared_ptr<const Plan> plan,
                                                  std::vector<std::size_t> repeats,
-                                                 const std::stop_token& stop) {
+                                                 const std::stop_token& stop,
+                                                 std::shared_ptr<const PipelinePlan> job) {
     auto overlay = std::make_shared<GraphOverlay>();
     overlay->scene = std::move(scene);
     overlay->plan = std::move(plan);
     overlay->repeats = std::move(repeats);
     OverlayBuilder(*overlay, stop).build();
     placeLabels(*overlay);
+    overlay->stages = stageMarks(*overlay->scene, std::move(job));
     return overlay;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/plan/plan.h"
 #include "ui/views/graph_scene.h"
+#include "ui/views/stage_marks.h"
 
 #include <array>
 
@@ -77,6 +78,7 @@ struct GraphOverlay {
     Heat most;                        ///< the largest of the shown items
     std::vector<QString> axisNames;
     std::string unit = "s"; ///< of costs
+    StageMarks stages;      ///< of the whole job, where one is planned
 };
 
 TensorMark markOf(const Shape& shape, const SideLayout& side, const Mesh& mesh);
@@ -95,7 +97,8 @@ QString lozengeText(const Lozenge& lozenge, const GraphOverlay& overlay);
 std::shared_ptr<const GraphOverlay> buildOverlay(std::shared_ptr<const GraphScene> scene,
                                                  std::shared_ptr<const Plan> plan,
                                                  std::vector<std::size_t> repeats,
-                                                 const std::stop_token& stop);
+                                                 const std::stop_token& stop,
+                                                 std::shared_ptr<const PipelinePlan> job = {});
 
 /// Finds room for shapes and collectives along the edges.
 void placeLabels(GraphOverlay& overlay);

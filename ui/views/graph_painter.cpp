@@ -54,7 +54,8 @@ double heatFraction(const Heat& heat, const Heat& most, ColourMode mode) {
 GraphPainter::GraphPainter(const GraphOverlay& overlay, const Palette& palette,
                            const GraphPaintState& state)
     : m_overlay(overlay), m_scene(*overlay.scene), m_palette(palette), m_state(state),
-      m_metrics(overlay.scene->options.font) {
+      m_metrics(overlay.scene->options.font),
+      m_stages(m_scene, overlay.stages, palette, m_state.stages) {
 }
 
 QString GraphPainter::axisText(const std::vector<std::uint8_t>& axes) const {
@@ -89,6 +90,7 @@ void GraphPainter::paint(QPainter& painter, const QRectF& area, double zoom) con
     for (const int id : items) drawItem(painter, id, zoom);
     if (zoom >= kLabelZoom)
         for (const int id : edges) drawEdgeLabels(painter, id);
+    m_stages.drawBoundaries(painter, area, zoom);
 }
 
 QColor GraphPainter::fillOf(int id) const {
@@ -103,6 +105,10 @@ QPen GraphPainter::outlineOf(int id, double zoom) const {
     if (id == m_state.selected) return QPen(m_palette.accent, std::max(2.5, 2 * pixel));
     if (m_state.matches && m_state.matches->contains(id))
         return QPen(m_palette.highlight, std::max(3.0, 2.5 * pixel));
+    if (m_state.stages.selectedStage >= 0 &&
+        m_scene.items[static_cast<std::size_t>(id)].kind == ItemKind::Op &&
+        m_overlay.stages.holds(static_cast<std::size_t>(id), m_state.stages.selectedStage))
+        return QPen(m_palette.accent, std::max(1.6, 1.2 * pixel));
     if (id == m_state.hovered) return QPen(m_palette.muted, std::max(1.4, pixel));
     return QPen(m_palette.border, std::max(1.0, pixel * 0.8));
 }
@@ -113,6 +119,7 @@ void GraphPainter::drawFrame(QPainter& painter, int id, double zoom) const {
     painter.setPen(outlineOf(id, zoom));
     painter.setBrush(m_palette.frame);
     painter.drawRoundedRect(item.rect, 8, 8);
+    m_stages.drawBands(painter, id, zoom);
     if (zoom < kLabelZoom) return;
     const FrameControls controls = controlsOf(m_overlay, id);
     const QRectF top(item.rect.left() + m_metrics.padding, item.rect.top() + m_metrics.padding,

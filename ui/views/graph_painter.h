@@ -6,6 +6,7 @@
 
 #include "ui/theme.h"
 #include "ui/views/graph_overlay.h"
+#include "ui/views/stage_painter.h"
 
 #include <set>
 
@@ -23,6 +24,7 @@ struct GraphPaintState {
     bool focused = false; ///< draw a focus frame round the selected item
     bool stale = false;   ///< the plan is being replaced
     const std::set<int>* matches = nullptr;
+    StagePaintState stages;
 };
 
 /// Where the controls in a frame's header are, scene coordinates.
@@ -75,6 +77,7 @@ private:
     const Palette& m_palette;
     GraphPaintState m_state;
     BoxMetrics m_metrics;
+    StagePainter m_stages; ///< after what it refers to
 };
 
 } // namespace shardlens

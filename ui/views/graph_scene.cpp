@@ -126,6 +126,15 @@ BoxMetrics::BoxMetrics(const QFont& base) : title(base), small(base) {
     chipHeight = smallHeight + 4;
 }
 
+QRectF sheetOf(const SceneItem& block) {
+    return block.rect.adjusted(0, 0, -8, -6);
+}
+
+QRectF stageAreaOf(const SceneItem& box) {
+    if (box.kind != ItemKind::Block) return box.rect;
+    return sheetOf(box).adjusted(0, box.stagesTop, 0, 0);
+}
+
 double BoxMetrics::cellWidth(std::int64_t size) const {
     const QFontMetricsF metrics(small);
     const double least = metrics.horizontalAdvance(QStringLiteral("dp·tp")) * 0.75;

@@ -51,6 +51,7 @@ struct SceneItem {
     int parent = -1;             ///< item index of the frame around it
     QRectF rect;
     QString title, subtitle;
+    double stagesTop = 0; ///< Block: from here down its stages are drawn, from rect.top()
     std::vector<ParameterChip> chips;
     std::vector<int> edgesIn, edgesOut; ///< indices into GraphScene::edges
 };
@@ -82,6 +83,7 @@ struct SceneEdge {
 struct SceneOptions {
     std::set<int> openRuns;
     bool showParameters = true;
+    bool roomForStages = false; ///< folded runs are as high as they are long
     QFont font;
     LayoutFunction layout;
 };
@@ -137,6 +139,11 @@ struct BoxMetrics {
     /// Room for a parameter's name, its shape with a dimension cut by two axes, and one collective.
     double chipWidth(const QString& name, const Shape& shape) const;
 };
+
+/// The front sheet of the stack that a folded run is drawn as; and the part of it, or of a frame,
+/// that its blocks divide equally when stages are shown.
+QRectF sheetOf(const SceneItem& block);
+QRectF stageAreaOf(const SceneItem& box);
 
 /// Name for the blocks of a run, from what the names of its ops have in common.
 QString nameOfRun(const Graph& graph, const Folding& folding, std::size_t run);

@@ -103,6 +103,10 @@ void GraphController::nextMatch(int step) {
 }
 
 void GraphController::pinSelected() {
+    if (m_view.selectedBoundary() >= 0) {
+        m_document.pinBoundary(m_view.selectedBoundary());
+        return;
+    }
     const OpId op = m_document.selectedOp();
     const auto& plan = m_document.plan();
     if (op == kNoOp || !plan || plan->context->graph != m_document.graph()) return;
@@ -111,7 +115,10 @@ void GraphController::pinSelected() {
 }
 
 void GraphController::unpinSelected() {
-    if (m_document.selectedOp() != kNoOp) m_document.unpin(m_document.selectedOp());
+    if (m_view.selectedBoundary() >= 0)
+        m_document.freeBoundary(m_view.selectedBoundary());
+    else if (m_document.selectedOp() != kNoOp)
+        m_document.unpin(m_document.selectedOp());
 }
 
 void GraphController::addPinChoices(QMenu* menu, OpId op) {

@@ -26,6 +26,10 @@ public:
     /// Marks what is selected: an op (also inside a folded block) or a whole run. Does not scroll.
     void setSelection(OpId op, int run);
     void setStale(bool stale);
+    /// The stage that is selected; -1 for none.
+    void setSelectedStage(int stage);
+    /// Boundaries that the request pins. @param clash they cannot hold
+    void setStagePins(std::vector<int> pins, bool clash);
     void setColourMode(ColourMode mode);
     ColourMode colourMode() const { return m_state.colour; }
     void setMatches(std::set<int> items);
@@ -53,6 +57,16 @@ public:
     QString describe(int item) const; ///< one line of plain text, for tips and screen readers
     void activate(int item);          ///< as a click does
     QRectF chipRect(OpId op) const;
+    // Stage boundaries, by the unit that a stage begins with.
+    std::vector<int> boundaries() const; ///< that are shown, along the flow
+    QRectF handleRect(int boundary) const;
+    QPointF placeOf(int unit) const;            ///< where the handle of a boundary there is held
+    QRectF bandRect(int item, int stage) const; ///< null if the item has no part in the stage
+    int selectedBoundary() const { return m_state.stages.selected; }
+    void selectBoundary(int boundary); ///< -1: none
+    void settleBoundary();             ///< shows no move any more
+    QString describeBoundary(int boundary) const;
+    QString describeStage(int stage) const;
     FrameControls frameControls(int item) const; ///< widget coordinates
 
 signals:
@@ -61,6 +75,10 @@ signals:
     void toggleRequested(int run);
     void repeatRequested(int run, std::size_t repeat);
     void menuRequested(OpId op, int run, QPoint globalPosition);
+    void stageRequested(int stage);
+    void boundaryMoved(int from, int to);
+    void boundarySelected(int boundary);
+    void boundaryMenuRequested(int boundary, QPoint globalPosition);
     void viewChanged();
 
 protected:
@@ -93,6 +111,14 @@ private:
     int neighbourBeside(int from, bool right) const;
     void showTip(QPoint globalPosition, QPointF widget);
     QString edgeTip(QPointF scenePoint) const;
+    int boundaryAt(QPointF widget) const;
+    int stageAt(QPointF scenePoint) const; ///< of a folded run
+    bool pressBoundary(QPointF widget);
+    bool dragBoundary(QPointF widget);
+    void dropBoundary(bool keep);
+    void aimBoundary(int steps); ///< by key: the target moves, Enter takes it
+    bool boundaryKey(const QKeyEvent& event);
+    void stepBoundary(int steps);
     void drawBadge(QPainter& painter) const;
 
     std::shared_ptr<const GraphOverlay> m_overlay;
@@ -106,7 +132,7 @@ private:
     bool m_stale = false;
     QTimer m_staleDelay; ///< short re-solves do not flicker
     QPointF m_pressed, m_pressedOrigin;
-    bool m_dragging = false, m_buttonDown = false;
+    bool m_dragging = false, m_buttonDown = false, m_boundaryHeld = false;
     QString m_placeholder;
 };
 

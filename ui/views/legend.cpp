@@ -75,6 +75,10 @@ std::vector<Legend::Entry> Legend::entries() const {
         list.push_back({Sign::Step, 0, tr("once a step")});
         list.push_back({Sign::Pin, 0, tr("pinned")});
     }
+    if (m_overlay && m_overlay->stages.plan) {
+        list.push_back({Sign::Boundary, 0, tr("stage boundary")});
+        list.push_back({Sign::Boundary, 1, tr("pinned")});
+    }
     list.push_back({Sign::Parameter, 0, tr("parameter")});
     list.push_back({Sign::Family, static_cast<int>(OpFamily::Contraction), tr("matrix")});
     list.push_back({Sign::Family, static_cast<int>(OpFamily::Attention), tr("attention")});
@@ -102,6 +106,8 @@ double Legend::signWidth(const Entry& entry) const {
                10;
     case Entry::Sign::Collective:
         return 26;
+    case Entry::Sign::Boundary:
+        return 18;
     case Entry::Sign::Family:
         return 6;
     default:
@@ -188,6 +194,13 @@ void Legend::drawSign(QPainter& painter, const Entry& entry, const QRectF& where
         painter.drawPolygon(QPolygonF({middle + QPointF(0, -5), middle + QPointF(5, 0),
                                        middle + QPointF(0, 5), middle + QPointF(-5, 0)}));
         break;
+    case Entry::Sign::Boundary: {
+        const QColor colour = entry.index == 1 ? palette.pin : palette.text;
+        painter.setPen(QPen(colour, 1.5));
+        painter.setBrush(entry.index == 1 ? colour : palette.surface);
+        painter.drawRoundedRect(QRectF(where.left(), middle.y() - 5, 16, 10), 3, 3);
+        break;
+    }
     case Entry::Sign::Pin:
         painter.setPen(Qt::NoPen);
         painter.setBrush(palette.pin);

@@ -33,6 +33,7 @@ private:
             Backward,
             Step,
             Parameter,
+            Boundary,
             Pin,
             Family,
             Scale

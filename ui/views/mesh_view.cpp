@@ -64,6 +64,23 @@ void MeshView::setShards(std::vector<DeviceShard> shards, const Shape& shape) {
     update();
 }
 
+void MeshView::setStages(std::vector<int> byDevice, int count) {
+    m_stages = std::move(byDevice);
+    m_stageCount = count;
+    update();
+}
+
+void MeshView::setSelectedStage(int stage) {
+    if (stage == m_selectedStage) return;
+    m_selectedStage = stage;
+    update();
+}
+
+int MeshView::stageOf(int device) const {
+    const auto index = static_cast<std::size_t>(device);
+    return index < m_stages.size() ? m_stages[index] : -1;
+}
+
 void MeshView::clear() {
     m_mesh = {};
     m_shards.clear();
@@ -146,6 +163,7 @@ QString MeshView::describe(int device) const {
                         .arg(device)
                         .arg(place.join(QStringLiteral(", ")))
                         .arg(device / m_devicesPerNode);
+    if (stageOf(device) >= 0) label += tr(", stage %1").arg(stageOf(device));
     if (!m_shards.empty()) {
         const int shard = m_shards[static_cast<std::size_t>(device)].shard;
         const auto alike =
@@ -168,8 +186,20 @@ void MeshView::drawDevice(QPainter& painter, int device) const {
     const Palette& palette = Palette::of(this);
     const QRectF cell = m_cells[static_cast<std::size_t>(device)].adjusted(1, 1, -1, -1);
     QColor ground = palette.surface;
-    if (!m_shards.empty()) ground = colourOf(m_shards[static_cast<std::size_t>(device)].shard);
+    const int stage = stageOf(device);
+    if (!m_shards.empty())
+        ground = colourOf(m_shards[static_cast<std::size_t>(device)].shard);
+    else if (stage >= 0)
+        ground = Palette::mix(palette.surface,
+                              palette.numbered(static_cast<std::size_t>(stage),
+                                               static_cast<std::size_t>(m_stageCount)),
+                              stage == m_selectedStage ? 0.75 : 0.32);
     painter.fillRect(cell, ground);
+    if (stage >= 0 && stage == m_selectedStage) {
+        painter.setPen(QPen(palette.accent, 2));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(cell);
+    }
     if (device == m_selected) {
         painter.setPen(QPen(palette.text, 2));
         painter.setBrush(Qt::NoBrush);

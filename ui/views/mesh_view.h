@@ -30,6 +30,11 @@ public:
     void setMesh(const Mesh& mesh, int devicesPerNode);
     /// @param shards by device; empty: no tensor is shown
     void setShards(std::vector<DeviceShard> shards, const Shape& shape);
+    /// Which stage of the whole job each device works for; -1 or missing: none.
+    void setStages(std::vector<int> byDevice, int count);
+    void setSelectedStage(int stage);
+    int selectedStage() const { return m_selectedStage; }
+    int stageOf(int device) const;
     void clear();
 
     int deviceCount() const { return m_mesh.devices(); }
@@ -62,6 +67,8 @@ private:
     int m_shardCount = 0;
     std::vector<QRectF> m_cells, m_nodes;
     int m_selected = -1;
+    std::vector<int> m_stages; ///< by device
+    int m_stageCount = 0, m_selectedStage = -1;
 };
 
 } // namespace shardlens

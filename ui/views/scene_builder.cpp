@@ -28,6 +28,7 @@ QString tr(const char* source) {
 
 constexpr double kMinWidth = 150, kMaxWidth = 340;
 constexpr double kFrameMargin = 18, kMinFrameWidth = 480;
+constexpr double kRepeatHeight = 7, kLeastStages = 60, kMostStages = 480; // of a block in stages
 constexpr std::size_t kMostParallel = 3;       // edges between two boxes before they are one
 constexpr double kRankGap = 58, kNodeGap = 34; // room for shapes and collectives on the edges
 
@@ -132,8 +133,13 @@ SceneItem SceneBuilder::blockItem(int run) const {
             .arg(formatCount(parameters));
     const double width = std::max(QFontMetricsF(m_metrics.title).horizontalAdvance(item.title) + 40,
                                   QFontMetricsF(m_metrics.small).horizontalAdvance(item.subtitle));
-    item.rect = QRectF(0, 0, std::clamp(std::ceil(width + 34), 250.0, 420.0),
-                       m_metrics.titleHeight + 3 * m_metrics.smallHeight + 4 * m_metrics.padding);
+    double height = m_metrics.titleHeight + 3 * m_metrics.smallHeight + 4 * m_metrics.padding;
+    if (m_scene.options.roomForStages && fold.count > 1) {
+        item.stagesTop = height - m_metrics.padding;
+        height +=
+            std::clamp(kRepeatHeight * static_cast<double>(fold.count), kLeastStages, kMostStages);
+    }
+    item.rect = QRectF(0, 0, std::clamp(std::ceil(width + 34), 250.0, 420.0), height);
     return item;
 }
 

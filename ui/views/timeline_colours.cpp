@@ -76,11 +76,6 @@ QColor shaded(const Palette& palette, const QColor& colour, Pass pass) {
     return standingOut(palette, tinged(palette, colour, pass));
 }
 
-QColor numbered(const Palette& palette, std::uint32_t number, std::uint32_t count) {
-    if (count <= kFewStages) return palette.category(number);
-    return palette.scale(static_cast<double>(number) / std::max(1u, count - 1));
-}
-
 QColor ofMicroBatch(const Palette& palette, std::uint32_t microBatch, const Program& program) {
     return palette.scale(static_cast<double>(microBatch) / std::max(1u, program.microBatches - 1));
 }
@@ -107,7 +102,7 @@ void addNumbers(std::vector<TimelineKey>& keys, const QString& what, const Palet
     }
     for (const std::uint32_t i : {0u, count / 2, count - 1}) {
         keys.push_back({QStringLiteral("%1 %2").arg(what).arg(i),
-                        standingOut(palette, numbered(palette, i, count))});
+                        standingOut(palette, palette.numbered(i, count))});
     }
 }
 
@@ -139,11 +134,11 @@ QColor barColour(const Palette& palette, TimelineColour mode, const Task& task,
     case TimelineColour::Pass:
         return standingOut(palette, palette.category(passCategory(task.pass)));
     case TimelineColour::Stage:
-        return shaded(palette, numbered(palette, task.stage, program.stages), task.pass);
+        return shaded(palette, palette.numbered(task.stage, program.stages), task.pass);
     case TimelineColour::MicroBatch:
         return shaded(palette, ofMicroBatch(palette, task.microBatch, program), task.pass);
     case TimelineColour::Chunk:
-        return shaded(palette, numbered(palette, task.chunk, std::max(2u, chunksOf(program))),
+        return shaded(palette, palette.numbered(task.chunk, std::max(2u, chunksOf(program))),
                       task.pass);
     }
     return palette.border;

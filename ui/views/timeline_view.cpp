@@ -224,6 +224,19 @@ void TimelineView::selectDevice(int device) {
     emit deviceSelected(device);
 }
 
+void TimelineView::ensureDeviceVisible(int device) {
+    if (!m_picture || device < 0) return;
+    const auto& rows = m_picture->rows();
+    const auto found = std::ranges::find(rows, device, &TimelineRow::device);
+    if (found == rows.end()) return;
+    const TimelineGeometry g = geometryNow();
+    const QRectF row = g.row(static_cast<std::size_t>(found - rows.begin()));
+    if (row.top() < g.plot.top())
+        m_rows->setValue(m_rows->value() - qRound(g.plot.top() - row.top()));
+    else if (row.bottom() > g.plot.bottom())
+        m_rows->setValue(m_rows->value() + qRound(row.bottom() - g.plot.bottom()));
+}
+
 TimelineGeometry TimelineView::geometryNow() const {
     if (!m_picture) return {};
     QSizeF page = size();

@@ -50,6 +50,7 @@ public:
     void selectTask(schedule::TaskId id); ///< kNoTask: nothing
     int device() const { return m_state.device; }
     void selectDevice(int device); ///< whose memory is shown; -1: the highest
+    void ensureDeviceVisible(int device);
     /// To the bar that the selected one waited for longest, or the first that waits for it.
     void followDependency(bool back);
 

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole job in the window, driven as a user does: stages turned on in the panel, boundaries
+// dragged and aimed with keys, the plan's own schedule in the timeline, one selection everywhere,
+// and a session that brings all of it back. Expected stages come from the request's pins and from
+// the planner called beside the window; places from the share of the layers above a boundary.
+#include "core/schedule/schedule_csv.h"
+#include "ui/main_window.h"
+#include "ui/panels/mesh_panel.h"
+#include "ui/panels/pipeline_panel.h"
+#include "ui/panels/timeline_panel.h"
+
+#include <QAbstractItemModelTester>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDir>
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSpinBox>
+#include <QTableView>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QXmlStreamReader>
+
+using namespace shardlens;
+
+namespace {
+
+constexpr int kWait = 60'000;
+constexpr int kLayers = 16;
+constexpr auto kModel = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
+ "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 16,
+ "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 1024,
+ "max_position_embeddings": 4096, "rms_norm_eps": 1e-05, "hidden_act": "silu",
+ "tie_word_embeddings": false})";
+
+} // namespace
+
+class TestPipelineWindow : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir m_scratch;
+    std::unique_ptr<MainWindow> m_window;
+
+    QString file(const QString& name) const { return m_scratch.filePath(name); }
+    Document& document() { return m_window->document(); }
+    GraphView& view() { return m_window->graphView(); }
+    TimelinePanel& timeline() { return m_window->timeline(); }
+    const PipelinePlan& plan() { return *document().pipeline(); }
+
+    template <typename Widget>
+    Widget* child(const char* name) {
+        auto* found = m_window->findChild<Widget*>(QLatin1String(name));
+        if (!found) qFatal("no widget %s", name);
+        return found;
+    }
+
+    void wait() { QVERIFY(m_window->waitForIdle(kWait)); }
+
+    std::unique_ptr<MainWindow> open(const QString& name) const {
+        MainWindowOptions options;
+        options.settingsFile = file(QStringLiteral("settings.ini"));
+        options.document.temporaryFolder = file(QStringLiteral("unsaved")).toStdString();
+        auto made = std::make_unique<MainWindow>(name, options);
+        made->resize(1500, 1000);
+        made->show();
+        return made;
+    }
+
+    /// Types a number into a field of the panel.
+    void type(const char* name, int value) {
+        auto* box = child<QSpinBox>(name);
+        box->setFocus();
+        box->selectAll();
+        QTest::keyClicks(box, QString::number(value));
+        QTest::keyClick(box, Qt::Key_Return);
+        wait();
+    }
+
+    void move(QPoint to, Qt::MouseButtons buttons) {
+        QMouseEvent event(QEvent::MouseMove, to, view().mapToGlobal(to), Qt::NoButton, buttons, {});
+        QApplication::sendEvent(&view(), &event);
+    }
+
+    void drag(int boundary, int to) {
+        const QPoint from = view().handleRect(boundary).center().toPoint();
+        const QPoint target = view().placeOf(to).toPoint();
+        QTest::mousePress(&view(), Qt::LeftButton, {}, from);
+        move((from + target) / 2, Qt::LeftButton);
+        move(target, Qt::LeftButton);
+        QTest::mouseRelease(&view(), Qt::LeftButton, {}, target);
+        wait();
+    }
+
+    std::vector<int> firsts() {
+        std::vector<int> units;
+        for (const PlannedStage& stage : plan().answer.stages) units.push_back(stage.first);
+        return units;
+    }
+
+    bool begins(int unit) {
+        const std::vector<int> units = firsts();
+        return std::ranges::find(units, unit) != units.end();
+    }
+
+    /// Four stages of the small model, folded and all in sight.
+    void fourStages() {
+        QTest::mouseClick(child<QCheckBox>("pipelineOn"), Qt::LeftButton, {}, {8, 8});
+        wait();
+        type("pipelineStages", 4);
+        view().fitAll();
+        QVERIFY(document().pipeline());
+        QCOMPARE(plan().stages(), 4);
+    }
+
+    /// A layer in the middle of a stage, where none begins.
+    int freeUnit() {
+        for (int unit = 2; unit < kLayers; ++unit)
+            if (!begins(unit)) return unit;
+        return -1;
+    }
+
+private slots:
+    void initTestCase();
+    void init();
+    void cleanup() { m_window.reset(); }
+    void panelTurnsStagesOn();
+    void boundariesAreWhereTheLayersAre();
+    void dragIsAPinAndAnUndoStep();
+    void keysAimAndFree();
+    void dropWhereItWasChangesNothing();
+    void pinsThatCannotHoldAreMarked();
+    void timelineShowsThePlan();
+    void selectionIsShared();
+    void editedDurationChangesTheStep();
+    void exports();
+    void sessionBringsThePlanBack();
+    void offIsOff();
+    void gpt3();
+};
+
+void TestPipelineWindow::initTestCase() {
+    QVERIFY(m_scratch.isValid());
+    QFile model(file(QStringLiteral("model.json")));
+    QVERIFY(model.open(QIODevice::WriteOnly));
+    model.write(kModel);
+}
+
+void TestPipelineWindow::init() {
+    m_window = open(file(QStringLiteral("model.json")));
+    wait();
+    m_window->findChild<QWidget*>(QStringLiteral("pipelineDock"))->raise();
+}
+
+void TestPipelineWindow::panelTurnsStagesOn() {
+    QAbstractItemModelTester tester(m_window->pipelinePanel().model(),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QVERIFY(!document().pipeline());
+    QCOMPARE(m_window->pipelinePanel().model()->rowCount(), 0);
+    fourStages();
+    QCOMPARE(m_window->pipelinePanel().model()->rowCount(), 4);
+    QVERIFY(plan().answer.bound <= plan().answer.seconds);
+    // the same question asked beside the window
+    StagePricer pricer = makeStagePricer(file(QStringLiteral("model.json")).toStdString(),
+                                         document().bundle(), document().request());
+    QCOMPARE(plan().answer.seconds, planJob(pricer, document().request()).seconds);
+    type("pipelineMicroBatches", 2);
+    QCOMPARE(plan().answer.microBatches, 2);
+    const QString totals = child<QLabel>("totalJob")->text();
+    QVERIFY2(totals.contains(QStringLiteral("4 stages")), qPrintable(totals));
+    QVERIFY2(totals.contains(QStringLiteral("2 micro-batches")), qPrintable(totals));
+    document().undoStack()->undo();
+    wait();
+    QVERIFY(!document().request().pipeline->microBatches);
+    QCOMPARE(child<QSpinBox>("pipelineMicroBatches")->value(), 0);
+}
+
+void TestPipelineWindow::boundariesAreWhereTheLayersAre() {
+    fourStages();
+    const std::vector<int> shown = view().boundaries();
+    QCOMPARE(shown.size(), std::size_t{3});
+    const int block = view().itemOfRun(0);
+    QVERIFY(block >= 0);
+    double top = 0, bottom = 0; // of all stages inside the box
+    for (int s = 0; s < 4; ++s) {
+        const QRectF band = view().bandRect(block, s);
+        if (band.isNull()) continue;
+        if (top == 0) top = band.top();
+        bottom = band.bottom();
+    }
+    QVERIFY(bottom > top);
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        QCOMPARE(shown[i], firsts()[i + 1]);
+        // unit 0 is the embedding: layer l is unit l + 1
+        const double share = static_cast<double>(shown[i] - 1) / kLayers;
+        QVERIFY(std::abs(view().placeOf(shown[i]).y() - (top + share * (bottom - top))) < 1.5);
+        QVERIFY(view().handleRect(shown[i]).height() >= 11); // can be grasped
+    }
+    // opened, the frame is divided the same way
+    m_window->graph().openRun(0);
+    wait();
+    const QRectF frame = view().itemRect(view().itemOfRun(0));
+    for (const int unit : shown)
+        QVERIFY(std::abs(view().placeOf(unit).y() -
+                         (frame.top() + frame.height() * (unit - 1) / kLayers)) < 1.5);
+}
+
+void TestPipelineWindow::dragIsAPinAndAnUndoStep() {
+    fourStages();
+    const std::string before = toJson(plan().document);
+    const int boundary = view().boundaries()[1], to = freeUnit();
+    drag(boundary, to);
+    QCOMPARE(document().request().pipeline->cuts, std::vector<int>{to});
+    QVERIFY(begins(to));
+    QCOMPARE(plan().stages(), 4);
+    QVERIFY(plan().isPinned(to));
+    QVERIFY(document().undoStack()->undoText().startsWith(QStringLiteral("Move stage boundary")));
+    const auto shown = view().boundaries();
+    QVERIFY(std::ranges::find(shown, to) != shown.end());
+    document().undoStack()->undo();
+    wait();
+    QVERIFY(document().request().pipeline->cuts.empty());
+    QCOMPARE(toJson(plan().document), before);
+    document().undoStack()->redo();
+    wait();
+    QVERIFY(begins(to));
+}
+
+void TestPipelineWindow::keysAimAndFree() {
+    fourStages();
+    view().setFocus();
+    QTest::keyClick(&view(), Qt::Key_BracketRight);
+    const int first = view().boundaries()[0];
+    QCOMPARE(view().selectedBoundary(), first);
+    QTest::keyClick(&view(), Qt::Key_Down);
+    QTest::keyClick(&view(), Qt::Key_Escape); // the aim is given up, the boundary stays selected
+    QVERIFY(document().request().pipeline->cuts.empty());
+    QCOMPARE(view().selectedBoundary(), first);
+    QTest::keyClick(&view(), Qt::Key_Down);
+    QTest::keyClick(&view(), Qt::Key_Down);
+    QTest::keyClick(&view(), Qt::Key_Up);
+    QTest::keyClick(&view(), Qt::Key_Return);
+    wait();
+    QCOMPARE(document().request().pipeline->cuts, std::vector<int>{first + 1});
+    const auto shown = view().boundaries();
+    view().selectBoundary(first + 1);
+    QVERIFY(std::ranges::find(shown, first + 1) != shown.end());
+    QVERIFY(m_window->commands().action("plan.unpin")->isEnabled());
+    m_window->commands().action("plan.unpin")->trigger();
+    wait();
+    QVERIFY(document().request().pipeline->cuts.empty());
+    QTest::keyClick(&view(), Qt::Key_BracketLeft);
+    const int last = view().selectedBoundary();
+    QCOMPARE(last, view().boundaries().back());
+    m_window->commands().action("plan.pin")->trigger();
+    wait();
+    QCOMPARE(document().request().pipeline->cuts, std::vector<int>{last});
+    m_window->commands().action("plan.freeBoundaries")->trigger();
+    wait();
+    QVERIFY(document().request().pipeline->cuts.empty());
+}
+
+void TestPipelineWindow::dropWhereItWasChangesNothing() {
+    fourStages();
+    const int steps = document().undoStack()->index();
+    const int boundary = view().boundaries()[0];
+    drag(boundary, boundary);
+    QCOMPARE(document().undoStack()->index(), steps);
+    QCOMPARE(view().boundaries().size(), std::size_t{3});
+}
+
+void TestPipelineWindow::pinsThatCannotHoldAreMarked() {
+    fourStages();
+    const int to = freeUnit();
+    drag(view().boundaries()[0], to);
+    type("pipelineStages", 1);
+    const QString error = document().pipelineError();
+    QVERIFY2(error.contains(QStringLiteral("cannot hold")), qPrintable(error));
+    QVERIFY2(error.contains(QStringLiteral("stage boundary %1").arg(to)), qPrintable(error));
+    QVERIFY(document().isPipelineStale());
+    QCOMPARE(plan().stages(), 4); // the old one stays, marked
+    const auto shown = view().boundaries();
+    QVERIFY(std::ranges::find(shown, to) != shown.end());
+    QCOMPARE(child<QLabel>("pipelineState")->text(), error);
+    view().selectBoundary(to);
+    m_window->commands().action("plan.unpin")->trigger();
+    wait();
+    QVERIFY(document().pipelineError().isEmpty());
+    QCOMPARE(plan().stages(), 1);
+}
+
+void TestPipelineWindow::timelineShowsThePlan() {
+    fourStages();
+    m_window->showTimeline();
+    QVERIFY(timeline().waitForIdle(kWait));
+    QVERIFY(timeline().form().showsPlan());
+    const auto& picture = timeline().view().picture();
+    QVERIFY(picture);
+    QCOMPARE(picture->devices(), 4);
+    QCOMPARE(picture->makespan(), plan().answer.simulated);
+    const double first = plan().answer.stages[0].price.forward;
+    auto* table = child<QTableWidget>("timelineStages");
+    const double shown = table->item(0, 0)->text().toDouble();
+    const int chunks = plan().answer.schedule.chunks;
+    QVERIFY(std::abs(shown * chunks - first * 1e3) < 1e-5 * first * 1e3);
+    QVERIFY(!child<QSpinBox>("timelineDevices")->isEnabled());
+    // a moved boundary is another schedule
+    drag(view().boundaries()[1], freeUnit());
+    QVERIFY(timeline().waitForIdle(kWait));
+    QCOMPARE(timeline().view().picture()->makespan(), plan().answer.simulated);
+    // step through time: the first moment is the start, later ones ascend
+    TimelineView& bars = timeline().view();
+    bars.setFocus();
+    QTest::keyClick(&bars, Qt::Key_Home);
+    QCOMPARE(*bars.time(), 0.0);
+    QTest::keyClick(&bars, Qt::Key_Right);
+    const double next = *bars.time();
+    QVERIFY(next > 0);
+    QTest::keyClick(&bars, Qt::Key_Right);
+    QVERIFY(*bars.time() > next);
+}
+
+void TestPipelineWindow::selectionIsShared() {
+    fourStages();
+    m_window->showTimeline();
+    QVERIFY(timeline().waitForIdle(kWait));
+    TimelineView& bars = timeline().view();
+    MeshView* mesh = m_window->mesh().view();
+    // a bar
+    schedule::TaskId third = schedule::kNoTask;
+    const auto& tasks = bars.picture()->schedule().program.tasks;
+    for (schedule::TaskId id = 0; id < tasks.size() && third == schedule::kNoTask; ++id)
+        if (tasks[id].device == 2 && tasks[id].pass == schedule::Pass::Forward) third = id;
+    QTest::mouseClick(&bars, Qt::LeftButton, {}, bars.taskRect(third).center().toPoint());
+    QCOMPARE(document().selectedStage(), 2);
+    QCOMPARE(mesh->selectedStage(), 2);
+    QCOMPARE(bars.selected(), third);
+    const auto [firstDevice, end] = plan().devicesOf(2);
+    QCOMPARE(mesh->stageOf(firstDevice), 2);
+    QCOMPARE(mesh->stageOf(end - 1), 2);
+    QCOMPARE(child<QTableView>("stagesTable")->currentIndex().row(), 2);
+    // an op
+    const OpId op = plan().units.units[static_cast<std::size_t>(firsts()[3])].ops.back();
+    document().selectOp(op);
+    QCOMPARE(document().selectedStage(), 3);
+    QCOMPARE(bars.device(), 3);
+    QCOMPARE(bars.selected(), schedule::kNoTask);
+    QCOMPARE(document().selectedOp(), op); // showing the row did not take the op away
+    // a device, with and without an op
+    QTest::mouseClick(mesh, Qt::LeftButton, {},
+                      mesh->deviceRect(plan().devicesOf(1).first).center().toPoint());
+    QCOMPARE(bars.device(), 1);
+    QCOMPARE(document().selectedOp(), op);
+    document().selectOp(kNoOp);
+    QTest::mouseClick(mesh, Qt::LeftButton, {}, mesh->deviceRect(0).center().toPoint());
+    QCOMPARE(document().selectedStage(), 0);
+    QCOMPARE(bars.device(), 0);
+    // the graph
+    const int block = view().itemOfRun(0);
+    QTest::mouseClick(&view(), Qt::LeftButton, {}, view().bandRect(block, 1).center().toPoint());
+    QCOMPARE(document().selectedStage(), 1);
+    QCOMPARE(bars.device(), 1);
+    QVERIFY(view().overlay()->stages.holds(static_cast<std::size_t>(block), 1));
+}
+
+void TestPipelineWindow::editedDurationChangesTheStep() {
+    fourStages();
+    m_window->showTimeline();
+    QVERIFY(timeline().waitForIdle(kWait));
+    auto* table = child<QTableWidget>("timelineStages");
+    const double before = timeline().view().picture()->makespan();
+    const double milliseconds = table->item(1, 0)->text().toDouble();
+    table->setCurrentCell(1, 0);
+    table->editItem(table->item(1, 0));
+    auto* editor = table->findChild<QLineEdit*>();
+    QVERIFY(editor);
+    editor->selectAll();
+    QTest::keyClicks(editor, QString::number(milliseconds + 100));
+    QTest::keyClick(editor, Qt::Key_Return);
+    QVERIFY(timeline().waitForIdle(kWait));
+    // every micro-batch passes the stage: at least m times the tenth of a second more
+    const int m = plan().answer.microBatches;
+    QVERIFY(timeline().view().picture()->makespan() >= before + 0.1);
+    QVERIFY(timeline().view().picture()->makespan() >= 0.1 * m);
+    table->item(1, 0)->setText({}); // taken back
+    QVERIFY(timeline().waitForIdle(kWait));
+    QCOMPARE(timeline().view().picture()->makespan(), before);
+}
+
+void TestPipelineWindow::exports() {
+    fourStages();
+    m_window->showTimeline();
+    QVERIFY(timeline().waitForIdle(kWait));
+    for (const char* name : {"plan.svg", "plan.csv", "plan.json"}) {
+        timeline().exportTo(file(QLatin1String(name)));
+        QVERIFY(timeline().waitForIdle(kWait));
+    }
+    QFile svg(file(QStringLiteral("plan.svg")));
+    QVERIFY(svg.open(QIODevice::ReadOnly));
+    QXmlStreamReader xml(&svg);
+    while (!xml.atEnd()) xml.readNext();
+    QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
+    QFile csv(file(QStringLiteral("plan.csv")));
+    QVERIFY(csv.open(QIODevice::ReadOnly));
+    QCOMPARE(csv.readAll().trimmed().count('\n') + 1, 4); // one line a stage
+    QFile trace(file(QStringLiteral("plan.json")));
+    QVERIFY(trace.open(QIODevice::ReadOnly));
+    const QJsonObject json = QJsonDocument::fromJson(trace.readAll()).object();
+    QVERIFY(json[QStringLiteral("traceEvents")].toArray().size() >=
+            2 * 4 * plan().answer.microBatches);
+}
+
+void TestPipelineWindow::sessionBringsThePlanBack() {
+    fourStages();
+    drag(view().boundaries()[1], freeUnit());
+    m_window->showTimeline();
+    QVERIFY(timeline().waitForIdle(kWait));
+    const std::string before = toJson(plan().document);
+    const double seconds = plan().answer.seconds;
+    const auto cuts = document().request().pipeline->cuts;
+    const QString saved = file(QStringLiteral("job.shardlens"));
+    QVERIFY(m_window->saveTo(saved));
+    m_window.reset(); // a session has one writer
+    m_window = open(saved);
+    wait();
+    QVERIFY(document().pipeline());
+    QCOMPARE(toJson(plan().document), before);
+    QCOMPARE(plan().answer.seconds, seconds);
+    QCOMPARE(document().request().pipeline->cuts, cuts);
+    QCOMPARE(view().boundaries().size(), std::size_t{3});
+    QVERIFY(timeline().waitForIdle(kWait));
+    QVERIFY(timeline().form().showsPlan());
+    QCOMPARE(timeline().view().picture()->makespan(), plan().answer.simulated);
+    document().undoStack()->undo(); // the steps came along
+    wait();
+    QVERIFY(document().request().pipeline->cuts.empty());
+}
+
+void TestPipelineWindow::offIsOff() {
+    fourStages();
+    m_window->commands().action("plan.pipeline")->trigger();
+    wait();
+    QVERIFY(!document().request().pipeline);
+    QVERIFY(!document().pipeline());
+    QVERIFY(view().boundaries().empty());
+    QCOMPARE(m_window->pipelinePanel().model()->rowCount(), 0);
+    document().undoStack()->undo();
+    wait();
+    QCOMPARE(plan().stages(), 4);
+}
+
+/// 96 layers on 128 devices: the whole search, a dragged boundary, and back.
+void TestPipelineWindow::gpt3() {
+    m_window = open(QStringLiteral(SHARDLENS_SOURCE "/samples/gpt3-175b.json"));
+    wait();
+    PlanRequest request = document().request();
+    request.cluster = "dgx-a100";
+    request.nodes = 16;
+    request.mesh = defaultMesh(clusterByName("dgx-a100", 16));
+    request.batch = 96;
+    request.pipeline = PipelineSetup{};
+    QVERIFY(document().changeSetup(request, QStringLiteral("GPT-3")));
+    wait();
+    QVERIFY2(document().pipelineError().isEmpty(), qPrintable(document().pipelineError()));
+    QVERIFY(plan().stages() > 1);
+    QVERIFY(plan().answer.gap() <= 0.01);
+    QCOMPARE(plan().answer.stages.back().last + 1, static_cast<int>(plan().units.units.size()));
+    const double free = plan().answer.bound;
+    view().fitAll();
+    const int boundary = view().boundaries()[0];
+    drag(boundary, boundary + 2);
+    QVERIFY2(document().pipelineError().isEmpty(), qPrintable(document().pipelineError()));
+    QVERIFY(begins(boundary + 2));
+    QVERIFY(plan().answer.seconds >= free); // a pin never makes it quicker
+}
+
+QTEST_MAIN(TestPipelineWindow)
+#include "tst_pipeline_window.moc"
