@@ -65,6 +65,8 @@ public:
     bool isPipelineStale() const { return m_pipelineStale; } ///< it answers an older request
     bool isPlanningPipeline() const { return m_planningPipeline; }
     const QString& pipelineError() const { return m_pipelineError; }
+    /// Plans what a moved boundary would lead to, without a step; previewed() says it in words.
+    void previewBoundary(int from, int to);
 
     // Selection: an op, or a run of blocks, or a stage, or nothing
     OpId selectedOp() const { return m_selectedOp; }
@@ -112,6 +114,7 @@ signals:
     void requestChanged();
     void planChanged();     ///< also when only its staleness or error changed
     void pipelineChanged(); ///< likewise
+    void previewed(int boundary, const QString& words);
     void progressChanged();
     void alternativesChanged();
     void selectionChanged();
@@ -136,6 +139,8 @@ private:
     void resolve();
     void resolvePipeline(bool again = false);
     void fetchPipeline();
+    void tellPreview(const PipelineResult& result);
+    std::optional<PipelineSetup> withMoved(int from, int to) const;
     void forgetPipeline(); ///< with what runs; emits nothing
     void requestAlternatives();
     void fail(const QString& text);
@@ -161,6 +166,8 @@ private:
     std::string m_pipelineQuestion; ///< what of the request the newest answer is for
     QString m_pipelineError;
     bool m_pipelineStale = false, m_planningPipeline = false;
+    std::uint64_t m_previewed = 0; ///< generation of a preview that runs
+    int m_previewedBoundary = -1;
     QUndoStack m_undo;
     std::map<std::string, std::string> m_viewState;
 

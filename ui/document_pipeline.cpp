@@ -5,6 +5,7 @@
 #include "ui/format.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardlens {
 
@@ -51,6 +52,7 @@ void Document::resolvePipeline(bool again) {
 void Document::fetchPipeline() {
     auto result = m_pipelines->takeResult();
     if (!result) return;
+    if (result->generation == m_previewed) return tellPreview(*result);
     m_planningPipeline = false;
     if (result->plan) {
         m_pipeline = std::move(result->plan);
@@ -87,14 +89,41 @@ bool Document::changePipeline(const std::optional<PipelineSetup>& setup, const Q
     return changeSetup(request, label);
 }
 
-bool Document::moveBoundary(int from, int to) {
-    if (!m_pipeline || !m_request.pipeline || from == to) return false;
+void Document::previewBoundary(int from, int to) {
+    const auto setup = withMoved(from, to);
+    if (!setup || m_planningPipeline) return;
+    PlanRequest request = m_request;
+    request.pipeline = setup;
+    m_previewedBoundary = to;
+    m_previewed = m_pipelines->solve(m_bundle, m_session->content().model.absolutePath, request);
+}
+
+void Document::tellPreview(const PipelineResult& result) {
+    QString words = text(result.error);
+    if (result.plan && m_pipeline) {
+        const double seconds = result.plan->answer.seconds;
+        const double more = seconds - m_pipeline->answer.seconds;
+        words = tr("%1 a step (%2%3)")
+                    .arg(formatTime(seconds), more < 0 ? QStringLiteral("−") : QStringLiteral("+"),
+                         formatTime(std::abs(more)));
+    }
+    emit previewed(m_previewedBoundary, words);
+}
+
+std::optional<PipelineSetup> Document::withMoved(int from, int to) const {
+    if (!m_pipeline || !m_request.pipeline || from == to) return std::nullopt;
     const int units = static_cast<int>(m_pipeline->units.units.size());
-    if (to < 1 || to >= units) return false;
+    if (to < 1 || to >= units) return std::nullopt;
     PipelineSetup setup = *m_request.pipeline;
     std::erase(setup.cuts, from);
     std::erase(setup.cuts, to);
     setup.cuts.insert(std::ranges::upper_bound(setup.cuts, to), to);
+    return setup;
+}
+
+bool Document::moveBoundary(int from, int to) {
+    const auto setup = withMoved(from, to);
+    if (!setup) return false;
     return changePipeline(setup, tr("Move stage boundary to %1").arg(text(m_pipeline->nameOf(to))));
 }
 

@@ -3,7 +3,7 @@
 // dragged and aimed with keys, the plan's own schedule in the timeline, one selection everywhere,
 // and a session that brings all of it back. Expected stages come from the request's pins and from
 // the planner called beside the window; places from the share of the layers above a boundary.
-#include "core/schedule/schedule_csv.h"
+#include "ui/format.h"
 #include "ui/main_window.h"
 #include "ui/panels/mesh_panel.h"
 #include "ui/panels/pipeline_panel.h"
@@ -18,6 +18,7 @@
 #include <QJsonDocument>
 #include <QLabel>
 #include <QLineEdit>
+#include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
 #include <QTableWidget>
@@ -131,6 +132,7 @@ private slots:
     void boundariesAreWhereTheLayersAre();
     void dragIsAPinAndAnUndoStep();
     void keysAimAndFree();
+    void dragTellsBeforeItIsDone();
     void dropWhereItWasChangesNothing();
     void pinsThatCannotHoldAreMarked();
     void timelineShowsThePlan();
@@ -261,6 +263,25 @@ void TestPipelineWindow::keysAimAndFree() {
     m_window->commands().action("plan.freeBoundaries")->trigger();
     wait();
     QVERIFY(document().request().pipeline->cuts.empty());
+}
+
+/// While a boundary is dragged, its label says what would come of it; nothing is asked for yet.
+void TestPipelineWindow::dragTellsBeforeItIsDone() {
+    fourStages();
+    const int boundary = view().boundaries()[1], to = freeUnit();
+    QSignalSpy told(&document(), &Document::previewed);
+    const QPoint target = view().placeOf(to).toPoint();
+    QTest::mousePress(&view(), Qt::LeftButton, {}, view().handleRect(boundary).center().toPoint());
+    move(target, Qt::LeftButton);
+    QVERIFY(told.wait(kWait));
+    QCOMPARE(told.back()[0].toInt(), to);
+    QVERIFY(told.back()[1].toString().contains(QStringLiteral("a step")));
+    QVERIFY(document().request().pipeline->cuts.empty());
+    QVERIFY(!document().isPipelineStale());
+    QTest::mouseRelease(&view(), Qt::LeftButton, {}, target);
+    wait();
+    // what was said is what came: the words begin with the step time
+    QVERIFY(told.back()[1].toString().startsWith(formatTime(plan().answer.seconds)));
 }
 
 void TestPipelineWindow::dropWhereItWasChangesNothing() {

@@ -44,7 +44,7 @@ PipelinePanel::PipelinePanel(Document& document, QWidget* parent)
     m_cuts->setObjectName(QStringLiteral("pipelineCuts"));
     m_cuts->setWordWrap(true);
     m_free->setObjectName(QStringLiteral("pipelineFree"));
-    m_free->setToolTip(tr("Free all stage boundaries that are pinned"));
+    m_free->setToolTip(tr("Free stage boundaries and what else is pinned"));
     m_state->setObjectName(QStringLiteral("pipelineState"));
     m_state->setWordWrap(true);
     m_table->setObjectName(QStringLiteral("stagesTable"));
@@ -76,7 +76,7 @@ PipelinePanel::PipelinePanel(Document& document, QWidget* parent)
     auto* cuts = new QHBoxLayout;
     cuts->addWidget(m_cuts, 1);
     cuts->addWidget(m_free);
-    form->addRow(tr("Pinned"), cuts);
+    form->addRow(tr("Also pinned"), cuts);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(8, 6, 8, 8);
     layout->setSpacing(4);
@@ -91,6 +91,8 @@ PipelinePanel::PipelinePanel(Document& document, QWidget* parent)
     connect(m_free, &QPushButton::clicked, this, [this] {
         PipelineSetup setup = edited();
         setup.cuts.clear();
+        setup.chunks.reset();
+        setup.pins.inside.reset();
         m_document.changePipeline(setup, tr("Free all stage boundaries"));
     });
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
@@ -175,7 +177,7 @@ void PipelinePanel::refresh() {
     m_zero->setCurrentIndex(setup.pins.zero ? *setup.pins.zero + 1 : 0);
     m_recompute->setCurrentIndex(setup.pins.recompute ? static_cast<int>(*setup.pins.recompute) + 1
                                                       : 0);
-    m_free->setEnabled(!setup.cuts.empty());
+    m_free->setEnabled(!setup.cuts.empty() || setup.chunks || setup.pins.inside);
     m_refreshing = false;
     refreshState();
 }
@@ -189,7 +191,9 @@ void PipelinePanel::refreshState() {
             cuts << (plan && cut < static_cast<int>(plan->units.units.size())
                          ? shortName(plan->nameOf(cut))
                          : QString::number(cut));
-    m_cuts->setText(cuts.isEmpty() ? tr("no boundary") : cuts.join(QStringLiteral(", ")));
+    if (setup && setup->chunks) cuts << tr("%1 chunks").arg(*setup->chunks);
+    if (setup && setup->pins.inside) cuts << tr("choices inside %1").arg(*setup->pins.inside);
+    m_cuts->setText(cuts.isEmpty() ? tr("nothing else") : cuts.join(QStringLiteral(", ")));
     QString state;
     if (!m_document.pipelineError().isEmpty())
         state = m_document.pipelineError();

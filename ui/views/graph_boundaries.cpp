@@ -11,6 +11,8 @@ void GraphController::connectStages() {
     connect(&m_document, &Document::pipelineChanged, this, &GraphController::takePipeline);
     connect(&m_document, &Document::requestChanged, this, &GraphController::takePipeline);
     connect(&m_view, &GraphView::stageRequested, &m_document, &Document::selectStage);
+    connect(&m_view, &GraphView::boundaryAimed, &m_document, &Document::previewBoundary);
+    connect(&m_document, &Document::previewed, &m_view, &GraphView::setPreview);
     connect(&m_view, &GraphView::boundaryMoved, this, [this](int from, int to) {
         if (!m_document.moveBoundary(from, to)) m_view.settleBoundary();
     });

@@ -116,11 +116,25 @@ bool GraphView::dragBoundary(QPointF widget) {
     const QLineF from = m_overlay->stages.places[static_cast<std::size_t>(stages.selected)];
     const QPointF at(toScene(widget).x() + from.length() / 2, toScene(widget).y());
     const int target = m_overlay->stages.nearestPlace(at);
-    if (target == stages.target) return true;
+    setTarget(target);
+    return true;
+}
+
+void GraphView::setTarget(int target) {
+    StagePaintState& stages = m_state.stages;
+    if (target == stages.target) return;
     stages.moved = stages.selected;
     stages.target = target;
+    stages.preview.clear();
     update();
-    return true;
+    if (target != stages.moved) emit boundaryAimed(stages.moved, target);
+}
+
+void GraphView::setPreview(int boundary, const QString& words) {
+    if (boundary != m_state.stages.target) return;
+    m_state.stages.preview = words;
+    setAccessibleDescription(words);
+    update();
 }
 
 void GraphView::dropBoundary(bool keep) {
@@ -146,10 +160,8 @@ void GraphView::settleBoundary() {
 void GraphView::aimBoundary(int steps) {
     StagePaintState& stages = m_state.stages;
     const int last = static_cast<int>(m_overlay->stages.places.size()) - 1;
-    stages.moved = stages.selected;
-    stages.target =
-        std::clamp((stages.target < 0 ? stages.selected : stages.target) + steps, 1, last);
-    update();
+    const int from = stages.target < 0 ? stages.selected : stages.target;
+    setTarget(std::clamp(from + steps, 1, last));
 }
 
 void GraphView::stepBoundary(int steps) {

@@ -65,6 +65,8 @@ public:
     int selectedBoundary() const { return m_state.stages.selected; }
     void selectBoundary(int boundary); ///< -1: none
     void settleBoundary();             ///< shows no move any more
+    /// What a boundary that is dragged there would lead to, in words.
+    void setPreview(int boundary, const QString& words);
     QString describeBoundary(int boundary) const;
     QString describeStage(int stage) const;
     FrameControls frameControls(int item) const; ///< widget coordinates
@@ -76,6 +78,7 @@ signals:
     void repeatRequested(int run, std::size_t repeat);
     void menuRequested(OpId op, int run, QPoint globalPosition);
     void stageRequested(int stage);
+    void boundaryAimed(int from, int to); ///< while it is dragged, each place once
     void boundaryMoved(int from, int to);
     void boundarySelected(int boundary);
     void boundaryMenuRequested(int boundary, QPoint globalPosition);
@@ -116,6 +119,7 @@ private:
     bool pressBoundary(QPointF widget);
     bool dragBoundary(QPointF widget);
     void dropBoundary(bool keep);
+    void setTarget(int target);
     void aimBoundary(int steps); ///< by key: the target moves, Enter takes it
     bool boundaryKey(const QKeyEvent& event);
     void stepBoundary(int steps);

@@ -119,8 +119,10 @@ void StagePainter::drawBoundary(QPainter& painter, int unit, double zoom) const 
         painter.setBrush(Qt::NoBrush);
         painter.drawRoundedRect(handle.adjusted(-out, -out, out, out), out, out);
     }
-    if (zoom >= kLabelZoom || near || moving)
-        drawLabel(painter, shortName(m_marks.plan->nameOf(unit)), handle, colour);
+    if (zoom < kLabelZoom && !near && !moving) return;
+    QString label = shortName(m_marks.plan->nameOf(unit));
+    if (moving && !m_state.preview.isEmpty()) label += QStringLiteral(" · ") + m_state.preview;
+    drawLabel(painter, label, handle, colour);
 }
 
 void StagePainter::drawLabel(QPainter& painter, const QString& label, const QRectF& handle,

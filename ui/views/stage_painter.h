@@ -18,6 +18,7 @@ struct StagePaintState {
     bool clash = false;              ///< they cannot hold
     int selected = -1, hovered = -1; ///< boundaries
     int moved = -1, target = -1;     ///< boundary being dragged, and where to
+    QString preview;                 ///< what comes of it, while that is not done
 };
 
 class StagePainter {
