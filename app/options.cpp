@@ -4,6 +4,7 @@
 #include "app/options.h"
 
 #include "core/error.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 
@@ -227,7 +228,6 @@ void addPlanningOptions(CLI::App& command, RequestOptions& options) {
     addOption(
         command, options, "--memory-limit",
         [](const std::string& text) {
-            constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
             return [bytes = positive<double>("--memory-limit", text) * kGiB](PlanRequest& request) {
                 request.memoryLimitBytes = bytes;
             };

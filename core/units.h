@@ -6,6 +6,8 @@
 
 namespace shardlens {
 
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0; ///< bytes
+
 std::string secondsText(double seconds); ///< "12.3 ms"
 std::string bytesText(double bytes);     ///< "3.21 GiB", powers of 1024
 std::string countText(double count);     ///< "8.03 G", powers of 1000

@@ -16,6 +16,9 @@ class QWidget;
 
 namespace shardlens {
 
+/// An answer that is replaced sooner than this is not marked as stale: it would only flicker.
+constexpr int kStaleDelayMilliseconds = 150;
+
 /// What the user asked for in the View menu.
 enum class ThemeMode { System, Light, Dark };
 

@@ -6,6 +6,7 @@
 #include "core/cluster/catalogue_data.h"
 #include "core/cluster/csv.h"
 #include "core/error.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 
@@ -18,8 +19,6 @@
 namespace shardlens {
 
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 /// A figure of an item of type T: where it goes, its unit, and what the unit is worth.
 template <typename T>

@@ -21,7 +21,7 @@ public:
     CsvTable::Row record() {
         CsvTable::Row row{m_line, {}};
         do {
-            row.fields.push_back(!atEnd() && m_rest.front() == '"' ? quoted() : plain());
+            row.fields.push_back(!atEnd() && m_rest.front() == '"' ? inQuotes() : plain());
         } while (take(','));
         take('\r');
         if (!atEnd() && !take('\n')) fail("a quoted field goes on after its closing quote");
@@ -44,7 +44,7 @@ private:
         return field;
     }
 
-    std::string quoted() {
+    std::string inQuotes() {
         std::string field;
         take('"');
         while (!atEnd()) {

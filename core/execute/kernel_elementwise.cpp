@@ -67,7 +67,7 @@ Arrays integersForward(const KernelContext& context, const Applied& a, Operands 
     return {std::move(result)};
 }
 
-std::vector<Numbers> numbersOf(const Applied& a, Operands operands) {
+std::vector<Numbers> realOperands(const Applied& a, Operands operands) {
     std::vector<Numbers> numbers;
     for (const std::size_t i : a.operands) numbers.push_back(kernels::numbersOf(*operands[i]));
     return numbers;
@@ -93,7 +93,7 @@ Arrays elementwiseForward(const KernelContext& context, Operands operands) {
         return integersForward(context, a, operands);
     if (a.function->value == nullptr)
         fail(context, "this elementwise function is for integers only");
-    const std::vector<Numbers> numbers = numbersOf(a, operands);
+    const std::vector<Numbers> numbers = realOperands(a, operands);
     Numbers result(countOf(a.shape)), arguments(numbers.size());
     for (StridedWalk at(a.shape, a.strides); !at.done(); at.next()) {
         for (std::size_t k = 0; k < arguments.size(); ++k) arguments[k] = numbers[k][at[k]];
@@ -111,7 +111,7 @@ Arrays elementwiseBackward(const KernelContext& context, Operands operands,
     if (a.function->derivative == nullptr) return given;
     for (const std::size_t i : a.operands)
         if (differentiable(operands, i)) given[i] = zerosLike(operands, i);
-    const std::vector<Numbers> numbers = numbersOf(a, operands);
+    const std::vector<Numbers> numbers = realOperands(a, operands);
     Numbers arguments(numbers.size());
     for (StridedWalk at(a.shape, a.strides); !at.done(); at.next()) {
         for (std::size_t k = 0; k < arguments.size(); ++k) arguments[k] = numbers[k][at[k]];

@@ -11,11 +11,6 @@ namespace shardlens::kernels {
 
 namespace {
 
-std::size_t axisOf(const KernelContext& context, std::size_t rank) {
-    const std::int64_t axis = context.op().attributes.integer("axis", 0);
-    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
-}
-
 /// The local index along a dimension of operand 0 that an index of the whole means.
 std::int64_t localIndex(const KernelContext& context, std::int64_t index, std::size_t dim) {
     if (index < 0) index += context.whole().inputs[0].shape[dim];
@@ -125,16 +120,16 @@ Arrays gatherBackward(const KernelContext& context, Operands operands, std::span
 
 // --- Scatter ------------------------------------------------------------------------------------
 
-enum class Reduction { None, Add, Mul, Max, Min };
+enum class ScatterReduction { None, Add, Mul, Max, Min };
 
-Reduction reductionOf(const KernelContext& context) {
+ScatterReduction reductionOf(const KernelContext& context) {
     const std::string name = context.op().attributes.text("reduction", "none");
-    if (name == "add") return Reduction::Add;
-    if (name == "mul") return Reduction::Mul;
-    if (name == "max") return Reduction::Max;
-    if (name == "min") return Reduction::Min;
+    if (name == "add") return ScatterReduction::Add;
+    if (name == "mul") return ScatterReduction::Mul;
+    if (name == "max") return ScatterReduction::Max;
+    if (name == "min") return ScatterReduction::Min;
     if (name != "none") fail(context, "there is no reduction '" + name + "'");
-    return Reduction::None;
+    return ScatterReduction::None;
 }
 
 Places scatterPlaces(const KernelContext& context, Operands operands) {
@@ -159,24 +154,24 @@ std::size_t firstUpdates(const KernelContext& context) {
 
 template <typename T>
 void write(std::vector<T>& data, const std::vector<T>& updates, const Places& places,
-           Reduction reduction) {
+           ScatterReduction reduction) {
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (places[i] == kElsewhere) continue;
         T& target = data[static_cast<std::size_t>(places[i])];
         switch (reduction) {
-        case Reduction::None:
+        case ScatterReduction::None:
             target = updates[i];
             break;
-        case Reduction::Add:
+        case ScatterReduction::Add:
             target += updates[i];
             break;
-        case Reduction::Mul:
+        case ScatterReduction::Mul:
             target *= updates[i];
             break;
-        case Reduction::Max:
+        case ScatterReduction::Max:
             target = std::max(target, updates[i]);
             break;
-        case Reduction::Min:
+        case ScatterReduction::Min:
             target = std::min(target, updates[i]);
             break;
         }
@@ -185,7 +180,7 @@ void write(std::vector<T>& data, const std::vector<T>& updates, const Places& pl
 
 Arrays scatterForward(const KernelContext& context, Operands operands) {
     const Places places = scatterPlaces(context, operands);
-    const Reduction reduction = reductionOf(context);
+    const ScatterReduction reduction = reductionOf(context);
     Arrays results;
     for (std::size_t i = 0; i < context.whole().outputs.size(); ++i) {
         const Array &data = *operands[i], &updates = *operands[firstUpdates(context) + i];
@@ -272,17 +267,17 @@ Arrays scatterBackward(const KernelContext& context, Operands operands,
         Scattered s{*operands[i], *operands[updates],     results[i],
                     *gradient,    zerosLike(operands, i), zerosLike(operands, updates)};
         switch (reductionOf(context)) {
-        case Reduction::None:
+        case ScatterReduction::None:
             overwrittenGradients(places, s);
             break;
-        case Reduction::Add:
+        case ScatterReduction::Add:
             addedGradients(places, s);
             break;
-        case Reduction::Mul:
+        case ScatterReduction::Mul:
             productGradients(places, s);
             break;
-        case Reduction::Max:
-        case Reduction::Min:
+        case ScatterReduction::Max:
+        case ScatterReduction::Min:
             extremumGradients(places, s);
             break;
         }

@@ -68,11 +68,6 @@ Sources strided(const Shape& result, Strides strides, std::ptrdiff_t start = 0) 
     return sources;
 }
 
-std::size_t axisOf(const KernelContext& context, std::size_t rank) {
-    const std::int64_t axis = context.op().attributes.integer("axis", 0);
-    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
-}
-
 // --- one operand --------------------------------------------------------------------------------
 
 Sources transposeSources(const KernelContext& context, Operands operands, std::size_t) {

@@ -11,10 +11,10 @@ namespace shardlens::kernels {
 
 namespace {
 
-enum class Mode { Layer, Rms, Batch, Group, Instance, Lp };
+enum class NormMode { Layer, Rms, Batch, Group, Instance, Lp };
 
 struct Normalised {
-    Mode mode = Mode::Layer;
+    NormMode mode = NormMode::Layer;
     Shape shape;         ///< of x; group: with the channels split in two
     Ints axes;           ///< dims whose elements share statistics
     Shape rows;          ///< the shape with those dims 1
@@ -30,15 +30,15 @@ struct Normalised {
     }
 };
 
-Mode modeOf(const KernelContext& context) {
+NormMode modeOf(const KernelContext& context) {
     const std::string mode = context.op().attributes.text("mode", "layer");
-    if (mode == "rms") return Mode::Rms;
-    if (mode == "batch") return Mode::Batch;
-    if (mode == "group") return Mode::Group;
-    if (mode == "instance") return Mode::Instance;
-    if (mode == "lp") return Mode::Lp;
+    if (mode == "rms") return NormMode::Rms;
+    if (mode == "batch") return NormMode::Batch;
+    if (mode == "group") return NormMode::Group;
+    if (mode == "instance") return NormMode::Instance;
+    if (mode == "lp") return NormMode::Lp;
     if (mode != "layer") fail(context, "there is no normalisation mode '" + mode + "'");
-    return Mode::Layer;
+    return NormMode::Layer;
 }
 
 Ints allBut(std::size_t rank, std::initializer_list<std::int64_t> kept) {
@@ -61,7 +61,7 @@ Shape grouped(const KernelContext& context, const Shape& shape) {
 Strides channelStrides(const Normalised& n) {
     Strides strides(n.shape.size(), 0);
     if (n.shape.size() > 1) strides[1] = 1;
-    if (n.mode != Mode::Group) return strides;
+    if (n.mode != NormMode::Group) return strides;
     strides[1] = n.shape[2];
     strides[2] = 1;
     return strides;
@@ -76,21 +76,21 @@ Normalised normalised(const KernelContext& context, Operands operands) {
     n.epsilon = attributes.number("epsilon", 1e-5);
     n.power = static_cast<double>(attributes.integer("p", 2));
     Shape whole = context.whole().inputs[0].shape;
-    if (n.mode == Mode::Batch) n.axes = allBut(n.shape.size(), {1});
-    if (n.mode == Mode::Instance) n.axes = allBut(n.shape.size(), {0, 1});
-    if (n.mode == Mode::Group) {
+    if (n.mode == NormMode::Batch) n.axes = allBut(n.shape.size(), {1});
+    if (n.mode == NormMode::Instance) n.axes = allBut(n.shape.size(), {0, 1});
+    if (n.mode == NormMode::Group) {
         n.shape = grouped(context, n.shape);
         whole = grouped(context, whole);
         n.axes = allBut(n.shape.size(), {0, 1});
     }
-    n.given = n.mode == Mode::Batch && attributes.integer("training", 0) == 0;
+    n.given = n.mode == NormMode::Batch && attributes.integer("training", 0) == 0;
     if (n.given && !(hasOperand(operands, 3) && hasOperand(operands, 4)))
         fail(context, "batch normalisation outside training needs a mean and a variance");
     n.rows = rowShape(n.shape, n.axes);
     n.count = countAlong(whole, n.axes);
     const auto strides = [&](std::size_t i) {
         if (!hasOperand(operands, i)) return Strides(n.shape.size(), 0);
-        return n.mode == Mode::Layer || n.mode == Mode::Rms
+        return n.mode == NormMode::Layer || n.mode == NormMode::Rms
                    ? broadcastStrides(operands[i]->shape, n.shape)
                    : channelStrides(n);
     };
@@ -105,7 +105,7 @@ struct Statistics {
 };
 
 bool centres(const Normalised& n) {
-    return n.mode != Mode::Rms && n.mode != Mode::Lp;
+    return n.mode != NormMode::Rms && n.mode != NormMode::Lp;
 }
 
 /// Sums of x and x^2 of each row, or of x^2 alone; exchanged together.
@@ -116,7 +116,7 @@ Array momentSums(const KernelContext& context, const Normalised& n, const Number
         sums.reals[at[1] * each] += x[at[0]] * x[at[0]];
         if (each == 2) sums.reals[at[1] * 2 + 1] += x[at[0]];
     }
-    if (n.mode == Mode::Layer || n.mode == Mode::Rms || n.mode == Mode::Batch)
+    if (n.mode == NormMode::Layer || n.mode == NormMode::Rms || n.mode == NormMode::Batch)
         context.allReduce(sums, ReduceOp::Sum);
     return sums;
 }
@@ -179,7 +179,7 @@ void addStatisticsResults(const KernelContext& context, const Normalised& n, Ope
                           const Statistics& statistics, Arrays& results) {
     const std::size_t count = context.whole().outputs.size();
     if (count < 2) return;
-    if (n.mode != Mode::Batch) {
+    if (n.mode != NormMode::Batch) {
         if (count > 2) results.push_back(resultOf(context, 1, statistics.mean.reals));
         results.push_back(resultOf(context, count - 1, statistics.inverse.reals));
         return;
@@ -199,7 +199,7 @@ void addStatisticsResults(const KernelContext& context, const Normalised& n, Ope
 Arrays normForward(const KernelContext& context, Operands operands) {
     const Normalised n = normalised(context, operands);
     Numbers x = numbersOf(*operands[0]);
-    if (n.mode == Mode::Lp) return lpForward(context, n, std::move(x));
+    if (n.mode == NormMode::Lp) return lpForward(context, n, std::move(x));
     const Statistics statistics =
         n.given ? givenStatistics(n, operands) : statisticsOf(context, n, x);
     const Numbers scale = hasOperand(operands, 1) ? numbersOf(*operands[1]) : Numbers{1},
@@ -225,7 +225,7 @@ Array gradientSums(const KernelContext& context, const Normalised& n, const Numb
         sums.reals[at[1] * each] += h[at[0]] * normal[at[0]];
         if (each == 2) sums.reals[at[1] * 2 + 1] += h[at[0]];
     }
-    if (n.mode == Mode::Layer || n.mode == Mode::Rms || n.mode == Mode::Batch)
+    if (n.mode == NormMode::Layer || n.mode == NormMode::Rms || n.mode == NormMode::Batch)
         context.allReduce(sums, ReduceOp::Sum);
     return sums;
 }
@@ -235,7 +235,7 @@ void addStatisticsGradients(const KernelContext& context, const Normalised& n,
                             const Numbers& normal, const Numbers& inverse,
                             std::span<const Array> gradients, Array& given) {
     const std::size_t count = context.whole().outputs.size();
-    if (count < 2 || n.mode == Mode::Batch) return;
+    if (count < 2 || n.mode == NormMode::Batch) return;
     const Array *mean = count > 2 ? gradientOf(gradients, 1) : nullptr,
                 *deviation = gradientOf(gradients, count - 1);
     for (StridedWalk at = n.walk(); !at.done(); at.next()) {
@@ -269,7 +269,7 @@ Arrays normBackward(const KernelContext& context, Operands operands, std::span<c
     const Normalised n = normalised(context, operands);
     const Array* gradient = gradientOf(gradients, 0);
     const Numbers g = gradient != nullptr ? gradient->reals : Numbers(countOf(n.shape), 0.0);
-    if (n.mode == Mode::Lp) {
+    if (n.mode == NormMode::Lp) {
         given[0] = lpBackward(context, n, results, g);
         return given;
     }

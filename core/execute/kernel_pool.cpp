@@ -11,13 +11,13 @@ namespace shardlens::kernels {
 
 namespace {
 
-constexpr double kNothing = -std::numeric_limits<double>::infinity();
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
-enum class Mode { Max, Average, Lp };
+enum class PoolMode { Max, Average, Lp };
 
-Mode modeOf(const KernelContext& context, const char* fallback) {
+PoolMode modeOf(const KernelContext& context, const char* fallback) {
     const std::string mode = context.op().attributes.text("mode", fallback);
-    return mode == "max" ? Mode::Max : mode == "lp" ? Mode::Lp : Mode::Average;
+    return mode == "max" ? PoolMode::Max : mode == "lp" ? PoolMode::Lp : PoolMode::Average;
 }
 
 double powerOf(const KernelContext& context) {
@@ -30,7 +30,7 @@ double normSlope(double x, double y, double p) {
 }
 
 struct Pooled {
-    Mode mode = Mode::Max;
+    PoolMode mode = PoolMode::Max;
     double power = 2;
     bool countsPads = false;
     Shape image, windows, kernel;
@@ -53,7 +53,7 @@ Pooled pooled(const KernelContext& context) {
 }
 
 /// What an average divides by: the taps inside the image, or inside its padding.
-double countOf(const Pooled& p, const Shape& at) {
+double countedIn(const Pooled& p, const Shape& at) {
     double count = 0;
     for (Counter tap(p.kernel); !tap.done(); tap.next()) {
         if (!p.countsPads) {
@@ -80,7 +80,7 @@ void eachPlace(const Pooled& p, const Shape& at, Use use) {
 /// Calls use(first element of the channel, window, result element) for every window.
 template <typename Use>
 void eachWindow(const Pooled& p, Use use) {
-    const std::size_t image = shardlens::countOf(p.image);
+    const std::size_t image = countOf(p.image);
     std::size_t result = 0;
     for (std::size_t channel = 0; channel < p.channels; ++channel)
         for (Counter at(p.windows); !at.done(); at.next(), ++result)
@@ -90,7 +90,7 @@ void eachWindow(const Pooled& p, Use use) {
 /// The first of the largest of a window, as an element of x.
 std::size_t winnerOf(const Pooled& p, const Numbers& x, std::size_t first, const Shape& at) {
     std::size_t winner = first;
-    double most = kNothing;
+    double most = kLowest;
     eachPlace(p, at, [&](std::size_t place) {
         if (x[first + place] <= most) return;
         most = x[first + place];
@@ -102,12 +102,12 @@ std::size_t winnerOf(const Pooled& p, const Numbers& x, std::size_t first, const
 double valueOf(const Pooled& p, const Numbers& x, std::size_t first, const Shape& at) {
     double sum = 0;
     switch (p.mode) {
-    case Mode::Max:
+    case PoolMode::Max:
         return x[winnerOf(p, x, first, at)];
-    case Mode::Average:
+    case PoolMode::Average:
         eachPlace(p, at, [&](std::size_t place) { sum += x[first + place]; });
-        return sum / std::max(countOf(p, at), 1.0);
-    case Mode::Lp:
+        return sum / std::max(countedIn(p, at), 1.0);
+    case PoolMode::Lp:
         eachPlace(p, at,
                   [&](std::size_t place) { sum += std::pow(std::abs(x[first + place]), p.power); });
         return std::pow(sum, 1 / p.power);
@@ -130,7 +130,7 @@ Ints wholePlaces(const KernelContext& context) {
 Arrays poolForward(const KernelContext& context, Operands operands) {
     const Pooled p = pooled(context);
     const Numbers x = numbersOf(*operands[0]);
-    Numbers y(shardlens::countOf(context.resultShape(0)));
+    Numbers y(countOf(context.resultShape(0)));
     eachWindow(p, [&](std::size_t first, const Shape& at, std::size_t result) {
         y[result] = valueOf(p, x, first, at);
     });
@@ -154,13 +154,13 @@ Arrays poolBackward(const KernelContext& context, Operands operands, std::span<c
     given[0] = zerosLike(operands, 0);
     Numbers& to = given[0].reals;
     eachWindow(p, [&](std::size_t first, const Shape& at, std::size_t result) {
-        if (p.mode == Mode::Max) {
+        if (p.mode == PoolMode::Max) {
             to[winnerOf(p, x, first, at)] += g[result];
             return;
         }
-        const double count = p.mode == Mode::Average ? std::max(countOf(p, at), 1.0) : 1;
+        const double count = p.mode == PoolMode::Average ? std::max(countedIn(p, at), 1.0) : 1;
         eachPlace(p, at, [&](std::size_t place) {
-            const double slope = p.mode == Mode::Average
+            const double slope = p.mode == PoolMode::Average
                                      ? 1 / count
                                      : normSlope(x[first + place], y[result], p.power);
             to[first + place] += g[result] * slope;
@@ -179,26 +179,25 @@ struct Channels {
 
 Channels channelsOf(const KernelContext& context, double fill) {
     const Shape x = context.operandShape(0), whole = context.whole().inputs[0].shape;
-    return {shardlens::countOf({x.begin() + 2, x.end()}),
-            elementsOf({whole.begin() + 2, whole.end()}),
+    return {countOf({x.begin() + 2, x.end()}), elementsOf({whole.begin() + 2, whole.end()}),
             Array::real(context.resultShape(0), fill)};
 }
 
 /// A mean is left a partial sum; the maximum and the sum of powers are exchanged.
 Arrays globalPoolForward(const KernelContext& context, Operands operands) {
-    const Mode mode = modeOf(context, "average");
+    const PoolMode mode = modeOf(context, "average");
     const double p = powerOf(context);
-    Channels c = channelsOf(context, mode == Mode::Max ? kNothing : 0);
+    Channels c = channelsOf(context, mode == PoolMode::Max ? kLowest : 0);
     const Numbers x = numbersOf(*operands[0]);
     for (std::size_t i = 0; i < x.size(); ++i) {
         double& row = c.rows.reals[i / c.points];
-        if (mode == Mode::Max) row = std::max(row, x[i]);
-        if (mode == Mode::Average) row += x[i] / c.count;
-        if (mode == Mode::Lp) row += std::pow(std::abs(x[i]), p);
+        if (mode == PoolMode::Max) row = std::max(row, x[i]);
+        if (mode == PoolMode::Average) row += x[i] / c.count;
+        if (mode == PoolMode::Lp) row += std::pow(std::abs(x[i]), p);
     }
-    if (mode != Mode::Average)
-        context.allReduce(c.rows, mode == Mode::Max ? ReduceOp::Max : ReduceOp::Sum);
-    if (mode == Mode::Lp)
+    if (mode != PoolMode::Average)
+        context.allReduce(c.rows, mode == PoolMode::Max ? ReduceOp::Max : ReduceOp::Sum);
+    if (mode == PoolMode::Lp)
         for (double& row : c.rows.reals) row = std::pow(row, 1 / p);
     return {resultOf(context, 0, std::move(c.rows.reals))};
 }
@@ -208,10 +207,10 @@ Arrays globalPoolBackward(const KernelContext& context, Operands operands,
     Arrays given = noGradients(operands);
     const Array* gradient = gradientOf(gradients, 0);
     if (gradient == nullptr || !differentiable(operands, 0)) return given;
-    const Mode mode = modeOf(context, "average");
+    const PoolMode mode = modeOf(context, "average");
     const Numbers &x = operands[0]->reals, &y = results[0].reals;
     Channels c = channelsOf(context, 0);
-    if (mode == Mode::Max) { // how many elements reach the maximum: they share the gradient
+    if (mode == PoolMode::Max) { // how many elements reach the maximum: they share the gradient
         for (std::size_t i = 0; i < x.size(); ++i)
             if (x[i] == y[i / c.points]) c.rows.reals[i / c.points] += 1;
         context.allReduce(c.rows, ReduceOp::Sum);
@@ -219,10 +218,10 @@ Arrays globalPoolBackward(const KernelContext& context, Operands operands,
     given[0] = zerosLike(operands, 0);
     for (std::size_t i = 0; i < x.size(); ++i) {
         const std::size_t row = i / c.points;
-        const double slope = mode == Mode::Average ? 1 / c.count
-                             : mode == Mode::Lp    ? normSlope(x[i], y[row], powerOf(context))
-                             : x[i] == y[row]      ? 1 / c.rows.reals[row]
-                                                   : 0;
+        const double slope = mode == PoolMode::Average ? 1 / c.count
+                             : mode == PoolMode::Lp    ? normSlope(x[i], y[row], powerOf(context))
+                             : x[i] == y[row]          ? 1 / c.rows.reals[row]
+                                                       : 0;
         given[0].reals[i] = gradient->reals[row] * slope;
     }
     return given;

@@ -12,7 +12,7 @@ namespace shardlens::kernels {
 namespace {
 
 template <typename T>
-using Function = std::function<T(const T&)>;
+using CellFunction = std::function<T(const T&)>;
 
 struct Named {
     std::string name;
@@ -66,7 +66,7 @@ std::vector<Named> activationsOf(const Attributes& attributes, std::size_t direc
 }
 
 template <typename T>
-Function<T> functionOf(const KernelContext& context, const Named& named) {
+CellFunction<T> functionOf(const KernelContext& context, const Named& named) {
     const double alpha = named.hasAlpha ? named.alpha : 1, beta = named.hasBeta ? named.beta : 1;
     const ScalarFunction* tanh = findScalarFunction("tanh");
     if (named.name == "affine")
@@ -238,7 +238,7 @@ private:
     bool m_isGru = false, m_resetAfter = false, m_coupled = false, m_backwards = false;
     double m_clip = 0;
     std::size_t m_direction = 0;
-    std::vector<Function<T>> m_functions;
+    std::vector<CellFunction<T>> m_functions;
     std::vector<T> m_h, m_c;
 };
 

@@ -65,6 +65,11 @@ std::int64_t integerFrom(DType dtype, double value) {
     return wrapped(dtype, static_cast<std::int64_t>(held));
 }
 
+std::size_t axisOf(const KernelContext& context, std::size_t rank) {
+    const std::int64_t axis = context.op().attributes.integer("axis", 0);
+    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
 bool hasOperand(Operands operands, std::size_t i) {
     return i < operands.size() && operands[i] != nullptr;
 }

@@ -30,6 +30,8 @@ std::int64_t wrapped(DType dtype, std::int64_t value);
 /// Likewise from a number, whose fraction is dropped; NaN gives 0.
 std::int64_t integerFrom(DType dtype, double value);
 
+/// The attribute "axis", 0 if absent, counted from the front. @param rank of what it is an axis of
+std::size_t axisOf(const KernelContext& context, std::size_t rank);
 bool hasOperand(Operands operands, std::size_t i);
 /// Whether a gradient can flow to the operand: it is there and holds floating-point numbers.
 bool differentiable(Operands operands, std::size_t i);

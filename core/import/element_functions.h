@@ -8,6 +8,11 @@
 
 namespace shardlens {
 
+/// The attributes of an op that applies this function.
+inline Attributes functionOf(std::string_view function) {
+    return {{"function", std::string(function)}};
+}
+
 /// Converts as ONNX's Cast does: integers wrap to the width of the type, bools are 0 or 1, floats
 /// lose their fraction. std::nullopt where the result is not defined (infinity to integer).
 std::optional<KnownValues::Scalar> castTo(const KnownValues::Scalar& value, DType dtype);

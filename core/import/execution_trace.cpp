@@ -449,7 +449,7 @@ Graph importExecutionTrace(std::string_view text, const std::string& where,
         torch::translate(Reader(root, where, options).read(), "PyTorch execution trace", options);
     if (!options.bindings.empty())
         throw InputError(fmt::format("the model has no symbolic dimension {}",
-                                     shardlens::quoted(options.bindings.begin()->first)),
+                                     shardlens::inQuotes(options.bindings.begin()->first)),
                          where, "all its dimensions are fixed");
     return graph;
 }

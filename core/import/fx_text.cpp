@@ -110,10 +110,10 @@ private:
             if (std::ranges::any_of(m_program.placeholders, [&](const torch::Placeholder& other) {
                     return parameters.size() < kManyParameters && other.name == parameter.name;
                 }))
-                throw InputError(
-                    fmt::format("the parameter {} exists twice", shardlens::quoted(parameter.name)),
-                    fmt::format("{}, line {}", m_program.where, parameter.line),
-                    "a name may be given once: print the graph again");
+                throw InputError(fmt::format("the parameter {} exists twice",
+                                             shardlens::inQuotes(parameter.name)),
+                                 fmt::format("{}, line {}", m_program.where, parameter.line),
+                                 "a name may be given once: print the graph again");
             torch::Placeholder placeholder;
             placeholder.name = parameter.name;
             placeholder.line = parameter.line;
@@ -163,7 +163,7 @@ private:
         if (m_parser.takeIf(";")) return;
         if (!m_parser.atLineEnd())
             m_parser.fail(fmt::format("the line is expected to end, not to go on with {}",
-                                      shardlens::quoted(m_parser.token().text)));
+                                      shardlens::inQuotes(m_parser.token().text)));
     }
 
     /// name: "type" = expression. What is set to None is only freed.

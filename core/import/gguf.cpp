@@ -208,25 +208,27 @@ Tensor Reader::tensor() {
     result.name = string(kMostName);
     const auto rank = number<std::uint32_t>();
     if (rank > 8)
-        fail(fmt::format("the tensor {} has {} dimensions", shardlens::quoted(result.name), rank));
+        fail(
+            fmt::format("the tensor {} has {} dimensions", shardlens::inQuotes(result.name), rank));
     double elements = 1;
     for (std::uint32_t d = 0; d < rank; ++d) {
         const auto size = number<std::uint64_t>();
         elements *= static_cast<double>(std::max<std::uint64_t>(size, 1));
         if (size > (std::uint64_t{1} << 40) || elements > 4.0e18)
-            fail(fmt::format("the tensor {} is impossibly large", shardlens::quoted(result.name)));
+            fail(
+                fmt::format("the tensor {} is impossibly large", shardlens::inQuotes(result.name)));
         result.shape.insert(result.shape.begin(), static_cast<std::int64_t>(size));
     }
     const auto id = number<std::uint32_t>();
     const auto packing = std::ranges::find(kPackings, id, &Packing::id);
     if (packing == kPackings.end())
         fail(fmt::format("the element type {} of the tensor {} is not known", id,
-                         shardlens::quoted(result.name)),
+                         shardlens::inQuotes(result.name)),
              "");
     result.packing = *packing;
     if (rank > 0 && result.shape.back() % packing->elements != 0)
         fail(fmt::format("rows of the tensor {} do not fill blocks of {}",
-                         shardlens::quoted(result.name), packing->elements));
+                         shardlens::inQuotes(result.name), packing->elements));
     result.offset = number<std::uint64_t>();
     return result;
 }
@@ -238,7 +240,7 @@ void Reader::checkData(const Header& header) {
             static_cast<double>(header.dataBegin) + static_cast<double>(entry.offset) + bytes;
         if (end > static_cast<double>(m_file.size()))
             throw InputError(fmt::format("the tensor {} ends at byte {:.0f}, the file at {}",
-                                         shardlens::quoted(entry.name), end, m_file.size()),
+                                         shardlens::inQuotes(entry.name), end, m_file.size()),
                              m_where, "the file is cut off, fetch it again");
     }
 }
@@ -253,14 +255,14 @@ Header Reader::read() {
         const std::string_view key = string(kMostName);
         const auto type = static_cast<Type>(number<std::uint32_t>());
         if (!header.metadata.emplace(key, value(type, 0)).second)
-            fail(fmt::format("the value {} is given twice", shardlens::quoted(key)));
+            fail(fmt::format("the value {} is given twice", shardlens::inQuotes(key)));
     }
     std::unordered_set<std::string_view> names;
     for (std::uint64_t i = 0; i < tensors; ++i) {
         header.tensors.push_back(tensor());
         if (!names.insert(header.tensors.back().name).second)
             fail(fmt::format("the tensor {} is listed twice",
-                             shardlens::quoted(header.tensors.back().name)));
+                             shardlens::inQuotes(header.tensors.back().name)));
     }
     const std::int64_t alignment = header.integer("general.alignment").value_or(32);
     if (alignment < 1 || alignment > (1 << 20)) fail("the alignment is impossible");

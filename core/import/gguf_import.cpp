@@ -38,10 +38,10 @@ constexpr std::array<Architecture, 11> kArchitectures{{
     {"qwen3moe", "qwen3_moe"},
 }};
 
-struct Key {
+struct GgufKey {
     std::string_view ggufKey, configKey;
 };
-constexpr std::array<Key, 14> kKeys{{
+constexpr std::array<GgufKey, 14> kKeys{{
     {"block_count", "num_hidden_layers"},
     {"embedding_length", "hidden_size"},
     {"feed_forward_length", "intermediate_size"},
@@ -67,7 +67,7 @@ public:
         if (known == kArchitectures.end()) {
             std::vector<std::string_view> names;
             for (const Architecture& row : kArchitectures) names.push_back(row.name);
-            fail(fmt::format("the architecture {} is not known", shardlens::quoted(*name)),
+            fail(fmt::format("the architecture {} is not known", shardlens::inQuotes(*name)),
                  fmt::format("known ones are {}; or open the model's config.json",
                              fmt::join(names, ", ")));
         }
@@ -76,7 +76,7 @@ public:
 
     nlohmann::json config() {
         m_config["model_type"] = std::string(m_architecture.modelType);
-        for (const Key& key : kKeys)
+        for (const GgufKey& key : kKeys)
             if (const auto value = integer(key.ggufKey))
                 m_config[std::string(key.configKey)] = *value;
         if (integer("expert_count").value_or(0) == 0) {

@@ -14,7 +14,7 @@ namespace shardlens {
 
 namespace {
 
-constexpr std::size_t kStep = std::size_t{1} << 20;
+constexpr std::size_t kGunzipStep = std::size_t{1} << 20;
 
 /// Owns zlib's stream state.
 class Inflater {
@@ -80,7 +80,7 @@ std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string
         if (stop.stop_requested()) throw Cancelled();
         const std::size_t before = content.size();
         const std::size_t beforeRead = inflater.read();
-        const int code = inflater.step(content, kStep);
+        const int code = inflater.step(content, kGunzipStep);
         if (content.size() > limit)
             throw InputError(fmt::format("the gzip file unfolds to more than {} MiB", limit >> 20),
                              where, "unpack it first and open the file inside");

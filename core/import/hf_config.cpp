@@ -80,17 +80,17 @@ const Template* byModelType(std::string_view modelType) {
         fmt::format("known model types are {}", fmt::join(knownHfModelTypes(), ", "));
     const std::string nested = config.nestedText("text_config", "model_type");
     if (byModelType(nested))
-        config.fail(
-            fmt::format("models of type {} are not known as a whole", shardlens::quoted(modelType)),
-            fmt::format("their language part is of the known type \"{}\": save "
-                        "\"text_config\" as a file of its own",
-                        nested));
+        config.fail(fmt::format("models of type {} are not known as a whole",
+                                shardlens::inQuotes(modelType)),
+                    fmt::format("their language part is of the known type \"{}\": save "
+                                "\"text_config\" as a file of its own",
+                                nested));
     if (architecture.empty() && modelType.empty())
         config.fail("neither \"architectures\" nor \"model_type\" says what model this is", hint);
-    config.fail(fmt::format("the model type {}{} is not known", shardlens::quoted(modelType),
+    config.fail(fmt::format("the model type {}{} is not known", shardlens::inQuotes(modelType),
                             architecture.empty()
                                 ? std::string()
-                                : fmt::format(" (class {})", shardlens::quoted(architecture))),
+                                : fmt::format(" (class {})", shardlens::inQuotes(architecture))),
                 hint);
 }
 
@@ -103,7 +103,7 @@ Chosen choose(const Config& config, std::vector<std::string>& warnings) {
     if (!row) failUnknown(config, architecture, modelType);
     if (!architecture.empty())
         warnings.push_back(fmt::format("The class {} is not known; the model was read as {}{}.",
-                                       shardlens::quoted(architecture), row->family,
+                                       shardlens::inQuotes(architecture), row->family,
                                        row->usualHead));
     return {*row, std::string(row->usualHead)};
 }
@@ -163,7 +163,7 @@ ElementTypes elementTypesOf(const Config& config) {
         const auto found =
             std::ranges::find_if(kNames, [&](const auto& entry) { return entry.first == name; });
         if (found == kNames.end())
-            config.fail(fmt::format("the element type {} is not known", shardlens::quoted(name)),
+            config.fail(fmt::format("the element type {} is not known", shardlens::inQuotes(name)),
                         "known ones are bfloat16, float16, float32, float64 and fp8");
         types.weight = found->second;
         if (types.weight != DType::F8E4M3) types.activation = types.weight;

@@ -166,7 +166,7 @@ std::vector<const Computation*> inlined(const Module& module, const Instruction&
             const std::string_view name = branches.substr(0, branches.find_first_of("}, "));
             const Computation* branch = module.computation(name);
             if (!branch)
-                throw InputError("branch " + quoted(name) + " is not in the file",
+                throw InputError("branch " + inQuotes(name) + " is not in the file",
                                  module.place(name));
             result.push_back(branch);
             branches.remove_prefix(name.size());
@@ -196,7 +196,7 @@ private:
         int& height = m_height[m_module.indexOf(computation)];
         if (size >= 0) return size;
         if (size == kOpen)
-            throw InputError("computation " + quoted(computation.name) + " calls itself",
+            throw InputError("computation " + inQuotes(computation.name) + " calls itself",
                              m_module.place(computation.name));
         if (++m_open > kMaxDepth) tooDeep(computation);
         size = kOpen;

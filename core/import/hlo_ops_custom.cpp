@@ -35,10 +35,6 @@ std::string targetOf(const Instruction& instruction) {
     return target.empty() ? "custom-call" : cleaned(target.substr(0, kLongest));
 }
 
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
-
 /// The type of a call's main result: the first of its tuple.
 const TensorSpec* mainResult(const Instruction& instruction) {
     const Type* type = &instruction.type;

@@ -109,7 +109,7 @@ private:
 
     [[noreturn]] void endsInside() const {
         truncated(m_current.empty() ? "it ends in its header"
-                                    : "it ends inside computation " + quoted(m_current));
+                                    : "it ends inside computation " + inQuotes(m_current));
     }
 
     // --- characters -----------------------------------------------------------------------------
@@ -218,7 +218,8 @@ private:
             return result;
         }
         const auto known = std::ranges::find(kTypes, element, &NamedType::name);
-        if (known == kTypes.end()) fail("element type " + quoted(element) + " is not known", begin);
+        if (known == kTypes.end())
+            fail("element type " + inQuotes(element) + " is not known", begin);
         result.spec.dtype = known->dtype;
         return result;
     }
@@ -312,8 +313,8 @@ private:
         if (name.empty()) return;
         const auto found = names.find(name);
         if (found == names.end())
-            fail(fmt::format("operand {} of {} is not defined before it", quoted(name),
-                             quoted(instruction.name)),
+            fail(fmt::format("operand {} of {} is not defined before it", inQuotes(name),
+                             inQuotes(instruction.name)),
                  static_cast<std::size_t>(name.data() - m_text.data()));
         instruction.operands.push_back(found->second);
     }
@@ -341,8 +342,8 @@ private:
         result.attributes = attributes();
         const auto index = static_cast<std::uint32_t>(computation.instructions.size());
         if (!names.emplace(result.name, index).second)
-            fail(fmt::format("{} is defined twice in computation {}", quoted(result.name),
-                             quoted(computation.name)),
+            fail(fmt::format("{} is defined twice in computation {}", inQuotes(result.name),
+                             inQuotes(computation.name)),
                  static_cast<std::size_t>(result.name.data() - m_text.data()));
         if (result.opcode == "parameter") parameter(computation, result, index);
         computation.instructions.push_back(std::move(result));
@@ -355,12 +356,12 @@ private:
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         const bool sane = error == std::errc{} && number < m_text.size();
         if (!sane)
-            fail("the number of parameter " + quoted(instruction.name) + " is not usable",
+            fail("the number of parameter " + inQuotes(instruction.name) + " is not usable",
                  static_cast<std::size_t>(instruction.name.data() - m_text.data()));
         if (computation.parameters.size() <= number)
             computation.parameters.resize(number + 1, kNone);
         if (computation.parameters[number] != kNone)
-            fail("parameter " + quoted(instruction.name) + " is there twice",
+            fail("parameter " + inQuotes(instruction.name) + " is there twice",
                  static_cast<std::size_t>(instruction.name.data() - m_text.data()));
         computation.parameters[number] = index;
         instruction.parameterNumber = number;
@@ -408,7 +409,7 @@ private:
         }
         const auto index = static_cast<std::uint32_t>(m_module.computations.size());
         if (!m_module.byName.emplace(result.name, index).second)
-            fail("computation " + quoted(result.name) + " is defined twice", begin);
+            fail("computation " + inQuotes(result.name) + " is defined twice", begin);
         m_module.computations.push_back(std::move(result));
         m_current = {};
     }
@@ -423,11 +424,12 @@ private:
             computation.root = static_cast<std::uint32_t>(computation.instructions.size() - 1);
         }
         if (computation.instructions.empty())
-            fail("computation " + quoted(computation.name) + " is empty", m_at);
+            fail("computation " + inQuotes(computation.name) + " is empty", m_at);
         if (!hasRoot)
             computation.root = static_cast<std::uint32_t>(computation.instructions.size() - 1);
         if (std::ranges::find(computation.parameters, kNone) != computation.parameters.end())
-            fail("computation " + quoted(computation.name) + " lacks one of its parameters", m_at);
+            fail("computation " + inQuotes(computation.name) + " lacks one of its parameters",
+                 m_at);
     }
 
     static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
@@ -475,7 +477,7 @@ const Computation* Module::callee(const Instruction& instruction, std::string_vi
     if (called.empty()) return nullptr;
     if (const Computation* found = computation(called)) return found;
     throw InputError(fmt::format("{} calls computation {}, which is not in the file",
-                                 quoted(instruction.name), quoted(called)),
+                                 inQuotes(instruction.name), inQuotes(called)),
                      place(instruction.name), std::string(kDumpAgain));
 }
 

@@ -5,6 +5,7 @@
 #include "core/import/hlo_roles.h"
 
 #include "core/import/hlo_attributes.h"
+#include "core/import/text.h"
 
 #include <algorithm>
 #include <numeric>
@@ -92,10 +93,6 @@ bool holdsBackward(const Module& module) {
             return phaseOf(instruction) == Phase::Backward;
         });
     });
-}
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
 }
 
 /// Thirds with equal types: weights, first moments, second moments.

@@ -132,7 +132,7 @@ Value Translation::evaluate(const Computation& computation, std::span<const Valu
     if (m_stop.stop_requested()) throw Cancelled();
     if (arguments.size() != computation.parameters.size())
         throw InputError(fmt::format("computation {} has {} parameters and is given {}",
-                                     quoted(computation.name), computation.parameters.size(),
+                                     inQuotes(computation.name), computation.parameters.size(),
                                      arguments.size()),
                          m_module.place(computation.name));
     Frame values(computation.instructions.size());
@@ -185,7 +185,7 @@ std::optional<Value> Translation::structural(const Site& site) {
 void Translation::checkCount(const Site& site, Value value) const {
     if (value.count == site.instruction.type.leaves) return;
     throw InputError(fmt::format("{} has {} values where its type has {}",
-                                 quoted(site.instruction.name), value.count,
+                                 inQuotes(site.instruction.name), value.count,
                                  site.instruction.type.leaves),
                      m_module.place(site.instruction.name));
 }
@@ -196,14 +196,14 @@ Value Translation::element(const Site& site) {
     const Instruction& instruction = site.instruction;
     const auto index = integersIn(instruction.attribute("index"));
     if (instruction.operands.size() != 1 || !index || index->size() != 1)
-        throw InputError(quoted(instruction.name) + " does not say which element it takes",
+        throw InputError(inQuotes(instruction.name) + " does not say which element it takes",
                          m_module.place(instruction.name));
     const Type& type = site.computation.instructions[instruction.operands[0]].type;
     const Value value = site.values[instruction.operands[0]];
     const std::int64_t which = (*index)[0];
     if (type.kind != Type::Kind::Tuple || which < 0 ||
         which >= static_cast<std::int64_t>(type.parts.size()) || value.count != type.leaves)
-        throw InputError(quoted(instruction.name) + " takes an element that is not there",
+        throw InputError(inQuotes(instruction.name) + " takes an element that is not there",
                          m_module.place(instruction.name));
     const auto part = static_cast<std::size_t>(which);
     return {value.first + static_cast<std::uint32_t>(type.parts[part].before),
@@ -296,11 +296,11 @@ Value Translation::loop(const Site& site) {
     std::int64_t rounds = trips.value_or(1);
     if (!trips) {
         say(fmt::format("How often the loop {} runs is not known; it is shown once.",
-                        quoted(name)));
+                        inQuotes(name)));
     } else if (size * static_cast<double>(*trips) > m_budget) {
         say(fmt::format("The loop {} runs {} times; written out it would be too large, so it is "
                         "shown once.",
-                        quoted(name), *trips));
+                        inQuotes(name), *trips));
         m_graph.facts["trip_count of " + name] = fmt::format("{}", *trips);
         rounds = 1;
     }

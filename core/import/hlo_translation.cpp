@@ -68,12 +68,12 @@ Leaf Translation::leaf(const Site& site, std::size_t port) const {
     const Instruction& instruction = site.instruction;
     if (port >= instruction.operands.size())
         throw InputError(fmt::format("{} of {} lacks operand {}", cleaned(instruction.opcode),
-                                     quoted(instruction.name), port),
+                                     inQuotes(instruction.name), port),
                          m_module.place(instruction.name));
     const Value value = site.values[instruction.operands[port]];
     if (value.count != 1 || m_pool[value.first] == kNoTensor)
         throw InputError(fmt::format("operand {} of {} ({}) is no array", port,
-                                     quoted(instruction.name), cleaned(instruction.opcode)),
+                                     inQuotes(instruction.name), cleaned(instruction.opcode)),
                          m_module.place(instruction.name));
     return m_pool[value.first];
 }

@@ -44,7 +44,7 @@ struct Source {
     }
 };
 
-using Reader = Graph (*)(const Source&, const ImportOptions&);
+using ReadFunction = Graph (*)(const Source&, const ImportOptions&);
 
 Graph readHfConfig(const Source& source, const ImportOptions& options) {
     return importHfConfig(source.text(), source.where, options);
@@ -106,7 +106,7 @@ Graph readHlo(const Source& source, const ImportOptions& options) {
     return importHlo(source.text(), source.where, options);
 }
 
-constexpr std::pair<FileKind, Reader> kReaders[] = {
+constexpr std::pair<FileKind, ReadFunction> kReaders[] = {
     {FileKind::HfConfig, readHfConfig},
     {FileKind::Onnx, readOnnx},
     {FileKind::Safetensors, readSafetensors},
@@ -126,7 +126,7 @@ Graph importBytes(std::span<const std::byte> bytes, const std::filesystem::path&
     const Recognised recognised = recognise(bytes, bytes.size());
     refuseUnsupported(recognised, source.where);
     const auto reader =
-        std::ranges::find(kReaders, recognised.kind, &std::pair<FileKind, Reader>::first);
+        std::ranges::find(kReaders, recognised.kind, &std::pair<FileKind, ReadFunction>::first);
     if (reader == std::ranges::end(kReaders))
         throw InputError("there is no reader for " + recognised.name, source.where);
     return reader->second(source, options);

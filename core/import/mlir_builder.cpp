@@ -72,7 +72,7 @@ Builder::Builder(const Module& module, const Program& program, const std::string
 }
 
 void Builder::fail(const Operation& at, const std::string& problem, const std::string& hint) const {
-    throw InputError(fmt::format("{} in {}", problem, shardlens::quoted(at.name)),
+    throw InputError(fmt::format("{} in {}", problem, shardlens::inQuotes(at.name)),
                      m_where + ", " + placeOf(m_program.text, at.offset), hint);
 }
 
@@ -95,7 +95,7 @@ bool Builder::hasRoomFor(double operations) const {
 Value Builder::lookUp(const ValueUse& use, const Scope& scope, const Operation& at) {
     const auto found = scope.find(use.name);
     if (found == scope.end() || use.index >= found->second.size())
-        fail(at, fmt::format("the value {} is not defined", shardlens::quoted(use.name)));
+        fail(at, fmt::format("the value {} is not defined", shardlens::inQuotes(use.name)));
     return found->second[use.index];
 }
 
@@ -136,13 +136,13 @@ TensorId Builder::tensorOf(const Operation& global) {
 std::vector<Value> Builder::call(const Function& function, const std::vector<Value>& arguments,
                                  const std::string& prefix, const Operation& at) {
     if (std::ranges::find(m_calls, function.name) != m_calls.end())
-        fail(at, fmt::format("the function {} calls itself", shardlens::quoted(function.name)),
+        fail(at, fmt::format("the function {} calls itself", shardlens::inQuotes(function.name)),
              "recursion cannot be drawn as a graph");
     if (m_calls.size() >= kMostCalls) fail(at, "calls nest too deeply");
     const Block& body = *function.body;
     if (body.arguments.size() != arguments.size())
         fail(at, fmt::format("the function {} takes {} arguments, not {}",
-                             shardlens::quoted(function.name), body.arguments.size(),
+                             shardlens::inQuotes(function.name), body.arguments.size(),
                              arguments.size()));
     Scope scope;
     for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -224,7 +224,7 @@ Value Builder::argument(const BlockArgument& argument, std::size_t index, const 
         for (std::size_t d = 0; d < spec.shape.size(); ++d)
             if (spec.shape[d] == kDynamic) spec.shape[d] = bind(name, d, written);
         if (elementsOf(spec.shape) > 4.0e18)
-            throw InputError(fmt::format("the argument {} is too large", shardlens::quoted(name)),
+            throw InputError(fmt::format("the argument {} is too large", shardlens::inQuotes(name)),
                              m_where, "bind smaller sizes");
         const OpKind kind = m_trained.contains(index) ? OpKind::Parameter : OpKind::Input;
         const OpId id = m_graph.addOp({name, kind, "argument", {}, {}, {}}, {std::move(spec)});
@@ -277,7 +277,7 @@ bool Builder::buildManual(const Function& main) {
         const auto found = std::ranges::find(given, manual.operands[i].name, &BlockArgument::name);
         if (found == given.end())
             fail(manual, fmt::format("the value {} is not defined",
-                                     shardlens::quoted(manual.operands[i].name)));
+                                     shardlens::inQuotes(manual.operands[i].name)));
         Value value = argument(body.arguments[i], std::size_t(found - given.begin()), main);
         if (value.tensors.size() == 1) note(value.tensors.front(), in[i], manual);
         scope.insert_or_assign(body.arguments[i].name, std::vector{std::move(value)});
@@ -310,7 +310,7 @@ void Builder::checkBindings() const {
             std::vector<std::string> known;
             for (const auto& [bound, value] : m_bindings) known.push_back(bound);
             throw InputError(
-                fmt::format("there is no dimension called {}", shardlens::quoted(name)), m_where,
+                fmt::format("there is no dimension called {}", shardlens::inQuotes(name)), m_where,
                 known.empty() ? "all sizes of this program are fixed"
                               : fmt::format("sizes can be given for {}", fmt::join(known, ", ")));
         }

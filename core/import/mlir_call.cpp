@@ -84,8 +84,8 @@ void Call::checkOperands() {
         const Shape& actual = shapeOf(m_values[i].tensors.front());
         if (!fits(type.spec.shape, actual))
             m_builder.fail(m_op, fmt::format("{} is used as {}, but its shape is {}",
-                                             shardlens::quoted(m_op.operands[i].name),
-                                             shardlens::quoted(type.text), toString(actual)));
+                                             shardlens::inQuotes(m_op.operands[i].name),
+                                             shardlens::inQuotes(type.text), toString(actual)));
     }
 }
 
@@ -97,7 +97,7 @@ std::string Call::opName() const {
 }
 
 void Call::fail(const std::string& problem) const {
-    throw InputError(fmt::format("{} in {}", problem, shardlens::quoted(m_op.name)));
+    throw InputError(fmt::format("{} in {}", problem, shardlens::inQuotes(m_op.name)));
 }
 
 std::string Call::typeName() const {
@@ -220,7 +220,7 @@ void Call::result(OpKind kind, Attributes attributes, std::vector<TensorId> oper
     for (std::size_t i = 0; i < specs.size(); ++i) {
         if (!fits(declared(i).shape, specs[i].shape))
             fail(fmt::format("the result is declared as {}, but its operands give {}",
-                             shardlens::quoted(m_op.resultTypes[i].text),
+                             shardlens::inQuotes(m_op.resultTypes[i].text),
                              toString(specs[i].shape)));
         otherType = otherType || specs[i].dtype != declared(i).dtype;
         specs[i].dtype = declared(i).dtype;

@@ -50,7 +50,7 @@ void checkDialects(const Module& module, const std::string& where) {
     throw InputError(most == counts.end()
                          ? std::string("the MLIR text holds no StableHLO operation")
                          : fmt::format("this is MLIR of the dialect {}, which is not read",
-                                       shardlens::quoted(most->first)),
+                                       shardlens::inQuotes(most->first)),
                      where, "write the program as StableHLO (as_text() in JAX and torch-xla)");
 }
 

@@ -2,6 +2,7 @@
 // Elementwise operations and constants of StableHLO and CHLO. On booleans, "add" and "maximum" are
 // "or", "multiply" and "minimum" are "and" (StableHLO specification).
 #include "core/error.h"
+#include "core/import/element_functions.h"
 #include "core/import/mlir_call.h"
 
 #include <fmt/format.h>
@@ -13,10 +14,6 @@
 namespace shardlens::mlir {
 
 namespace {
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 /// CHLO may say which dimensions of the result an operand of lower rank has; only the usual
 /// alignment at the right end is an Elementwise op as it is.

@@ -29,7 +29,7 @@ constexpr std::array<Reduction, 6> kReductions{{
     {"and", "min", 1, "and"},
 }};
 
-std::string_view shortName(std::string_view name) {
+std::string_view operationName(std::string_view name) {
     const auto dot = name.find('.');
     return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
@@ -43,14 +43,14 @@ const Reduction* findReduction(const Operation& op) {
     if (!op.regions.empty()) {
         if (op.regions.size() != 1 || op.regions[0].blocks.size() != 1) return nullptr;
         const auto& operations = op.regions[0].blocks[0].operations;
-        return operations.size() == 2 ? reductionNamed(shortName(operations[0].name)) : nullptr;
+        return operations.size() == 2 ? reductionNamed(operationName(operations[0].name)) : nullptr;
     }
     // "reduce(%x init: %c) applies stablehlo.add across dimensions = [1]"
     const auto applies = std::ranges::find_if(op.attributes, [](const Attribute& attribute) {
         return attribute.name.empty() && attribute.value == "applies";
     });
     if (applies == op.attributes.end() || applies + 1 == op.attributes.end()) return nullptr;
-    return reductionNamed(shortName((applies + 1)->value));
+    return reductionNamed(operationName((applies + 1)->value));
 }
 
 /// Whether the start value changes nothing. Of integers the extreme values count as infinite.
@@ -175,9 +175,9 @@ void selectAndScatter(Call& call, std::string_view) {
                  "a selection without its regions");
     const Block &select = op.regions[0].blocks[0], &scatter = op.regions[1].blocks[0];
     const bool adds = scatter.operations.size() == 2 &&
-                      shortName(scatter.operations[0].name) == "add" && isNeutral(call, 2, 0);
+                      operationName(scatter.operations[0].name) == "add" && isNeutral(call, 2, 0);
     const bool compares = select.operations.size() == 2 && select.arguments.size() == 2 &&
-                          shortName(select.operations[0].name) == "compare" &&
+                          operationName(select.operations[0].name) == "compare" &&
                           select.operations[0].operands.size() == 2 &&
                           select.operations[0].operands[0].name == select.arguments[0].name &&
                           select.operations[0].operands[1].name == select.arguments[1].name;
@@ -270,7 +270,7 @@ std::vector<std::string_view> reductionsApart(const Operation& op, std::size_t n
             return each.results.size() == 1 && each.results[0].name == returned;
         });
         if (made == block.operations.end() || made->operands.size() != 2) return {};
-        const Reduction* reduction = reductionNamed(shortName(made->name));
+        const Reduction* reduction = reductionNamed(operationName(made->name));
         const std::string_view a = block.arguments[i].name, b = block.arguments[n + i].name,
                                x = made->operands[0].name, y = made->operands[1].name;
         if (reduction == nullptr || !((x == a && y == b) || (x == b && y == a))) return {};

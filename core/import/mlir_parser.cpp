@@ -140,7 +140,7 @@ Operation Parser::operation(int depth) {
     op.name = m_scan.name();
     if (op.name.empty())
         m_scan.fail(fmt::format("an operation is expected, not {}",
-                                shardlens::quoted(m_scan.text().substr(m_scan.offset(), 1))));
+                                shardlens::inQuotes(m_scan.text().substr(m_scan.offset(), 1))));
     if (op.name == "module" || op.name == "builtin.module") {
         moduleOp(op, depth);
     } else if (op.name == "func.func" || op.name == "func") {

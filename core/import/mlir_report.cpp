@@ -47,7 +47,7 @@ void Builder::note(TensorId tensor, const SdySharding& sharding, const Operation
     const auto mesh = m_program.meshes.find(sharding.mesh);
     if (sharding.inPlace || mesh == m_program.meshes.end() || mesh->second.axes.empty()) {
         if (!sharding.inPlace && mesh == m_program.meshes.end())
-            fail(at, fmt::format("the mesh {} is not defined", shardlens::quoted(sharding.mesh)));
+            fail(at, fmt::format("the mesh {} is not defined", shardlens::inQuotes(sharding.mesh)));
         ++m_otherMeshes;
         return;
     }

@@ -147,7 +147,7 @@ private:
                     std::from_chars(digits.data(), digits.data() + digits.size(), size);
                 if (error != std::errc{} || size > kLargestDimension)
                     m_scanner.fail(fmt::format("the dimension {} is larger than {}",
-                                               shardlens::quoted(digits), kLargestDimension));
+                                               shardlens::inQuotes(digits), kLargestDimension));
                 elements *= static_cast<double>(std::max<std::int64_t>(size, 1));
             } else {
                 return;
@@ -176,7 +176,7 @@ private:
         const auto dtype = elementType(name);
         if (!dtype)
             m_scanner.failAt(start, fmt::format("the element type {} is not known",
-                                                shardlens::quoted(m_scanner.since(start))));
+                                                shardlens::inQuotes(m_scanner.since(start))));
         return *dtype;
     }
 

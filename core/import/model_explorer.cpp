@@ -111,7 +111,7 @@ public:
             node.label = cleaned(textOf(value, "label"));
             node.space = cleaned(textOf(value, "namespace"));
             if (!m_byId.emplace(node.id, nodes.size()).second)
-                fail(fmt::format("two nodes have the id {}", shardlens::quoted(node.id)));
+                fail(fmt::format("two nodes have the id {}", shardlens::inQuotes(node.id)));
             readOutputs(value, node);
             nodes.push_back(std::move(node));
         }
@@ -139,7 +139,7 @@ public:
             const auto stuck = std::ranges::find_if(waiting, [](std::size_t n) { return n > 0; });
             fail(fmt::format(
                 "the node {} is part of a cycle, or behind one",
-                shardlens::quoted(nodes[static_cast<std::size_t>(stuck - waiting.begin())].id)));
+                shardlens::inQuotes(nodes[static_cast<std::size_t>(stuck - waiting.begin())].id)));
         }
         return result;
     }

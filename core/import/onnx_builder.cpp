@@ -17,7 +17,6 @@ namespace shardlens::onnx {
 namespace {
 
 constexpr std::size_t kMaxUnfolded = 250'000; ///< nodes that functions and bodies may add
-constexpr int kMaxDepth = 64;
 
 std::vector<const ValueInfo*> realInputsOf(const GraphData& graph) {
     std::unordered_set<std::string_view> initialized;
@@ -73,7 +72,7 @@ void Builder::enter(Scope& scope, const GraphData& graph) {
         if (!scope.names.try_emplace(initializer.name, Binding{.initializer = &initializer}).second)
             throw InputError(
                 fmt::format("the initializer {} exists twice, the second time at byte {}",
-                            quoted(initializer.name), initializer.offset),
+                            inQuotes(initializer.name), initializer.offset),
                 m_import.where(), "a name may be defined once: export the model again");
     }
     for (const auto* list : {&graph.values, &graph.outputs})
@@ -122,7 +121,7 @@ TensorId Builder::read(Scope& scope, std::string_view name) {
         root.names[name] = Binding{.tensor = tensor}; // so that it is captured once
         return tensor;
     }
-    throw InputError(fmt::format("the value {} is read, but nothing defines it", quoted(name)),
+    throw InputError(fmt::format("the value {} is read, but nothing defines it", inQuotes(name)),
                      m_import.where(), "the model is incomplete: export it again");
 }
 
@@ -172,7 +171,7 @@ TensorId Builder::addInput(const Scope& scope, const ValueInfo& input) {
     } else if (input.dims) {
         throw InputError(fmt::format("the size of input {} cannot be told from the symbolic "
                                      "dimensions",
-                                     quoted(input.name)),
+                                     inQuotes(input.name)),
                          m_import.where(), "bind them with --bind NAME=SIZE");
     }
     if (spec.dtype == DType::Unknown) m_import.report.unknownShape(cleaned(input.name));

@@ -39,7 +39,7 @@ void checkOutput(const ValueInfo& output, const Tensor& tensor, Import& import) 
     const auto declared = import.symbols().declared(output);
     if (!declared || tensor.spec.dtype == DType::Unknown || *declared == tensor.spec) return;
     import.report.say(fmt::format("Output {} is declared as {}{} but the graph gives {}{}.",
-                                  quoted(output.name), nameOf(declared->dtype),
+                                  inQuotes(output.name), nameOf(declared->dtype),
                                   toString(declared->shape), nameOf(tensor.spec.dtype),
                                   toString(tensor.spec.shape)));
 }
@@ -60,7 +60,7 @@ void enterInputs(Import& import, Scope& scope) {
     for (const ValueInfo* input : import.realInputs()) {
         if (!scope.names.try_emplace(input->name, Binding{.input = input}).second)
             throw InputError(fmt::format("the input {} exists twice, the second time at byte {}",
-                                         quoted(input->name), input->offset),
+                                         inQuotes(input->name), input->offset),
                              import.where(), "a name may be defined once: export the model again");
     }
     if (import.isTraining())

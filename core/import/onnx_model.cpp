@@ -21,7 +21,6 @@ using wire::Field;
 using wire::Reader;
 using wire::Type;
 
-constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxItems = 4'000'000; ///< nodes, attributes, tensors and values together
 
 class Parser {

@@ -21,6 +21,8 @@ namespace shardlens::onnx {
 inline constexpr std::size_t kMaxKnownInts = 4096;
 /// Likewise for floats: scales and scalars, never weights.
 inline constexpr std::size_t kMaxKnownFloats = 64;
+/// Graphs in attributes of ops, and functions in functions: deeper ones are refused.
+inline constexpr int kMaxDepth = 64;
 
 struct TensorData {
     std::string_view name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and einsum. Quantised forms become the product with 32-bit sums and a requantisation of
 // its own, so that partial sums are seen to be reduced before the rounding.
+#include "core/import/element_functions.h"
 #include "core/import/onnx_quantized.h"
 #include "core/import/onnx_translation.h"
 #include "core/import/text.h"
@@ -15,10 +16,6 @@ namespace shardlens::onnx {
 namespace {
 
 using Ints = Translation::Ints;
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 // --- products -----------------------------------------------------------------------------------
 

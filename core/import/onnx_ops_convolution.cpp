@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, and the pooling that shares their windows: strides, pads and dilations with every
 // default filled in and automatic padding worked out.
+#include "core/import/element_functions.h"
 #include "core/import/onnx_quantized.h"
 #include "core/import/onnx_translation.h"
 
@@ -13,10 +14,6 @@ namespace shardlens::onnx {
 namespace {
 
 using Ints = Translation::Ints;
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 /// Strides, pads and dilations over `kernel`, with automatic padding worked out.
 struct Window {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops: one row each, the function named as the catalogue names it.
+#include "core/import/element_functions.h"
 #include "core/import/onnx_blocked.h"
 #include "core/import/onnx_quantized.h"
 #include "core/import/onnx_translation.h"
@@ -10,10 +11,6 @@
 namespace shardlens::onnx {
 
 namespace {
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 /// Before opset 7 an operand was aligned at `axis` instead of at the right end.
 std::vector<TensorId> alignedOperands(Translation& t) {
@@ -155,7 +152,7 @@ void dequantize(Translation& t, std::string_view function) {
 }
 
 /// Noise in the shape of the operand.
-void random(Translation& t, std::string_view function) {
+void randomLike(Translation& t, std::string_view function) {
     t.result(OpKind::Elementwise, functionOf(function), {t.input(0)},
              t.dtypeAttribute("dtype").value_or(t.dtype(0)));
 }
@@ -273,7 +270,7 @@ std::vector<Rule> elementwiseRules() {
         {"QuantizeLinear", quantize, "quantize"},
         {"DequantizeLinear", dequantize, "dequantize"},
         {"DynamicQuantizeLinear", dynamicQuantize},
-        {"Bernoulli", random, "random"},
+        {"Bernoulli", randomLike, "random"},
         {"Dropout", dropout},
     };
 }

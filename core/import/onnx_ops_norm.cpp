@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, normalisations, losses.
+#include "core/import/element_functions.h"
 #include "core/import/onnx_translation.h"
 
 #include <algorithm>
@@ -172,10 +173,6 @@ public:
     }
 
 private:
-    static Attributes functionOf(std::string_view function) {
-        return {{"function", std::string(function)}};
-    }
-
     Attributes lossAttributes() const {
         Attributes attributes{{"reduction", std::string("none")}};
         if (!m_fromLogits) attributes.set("log_probabilities", std::int64_t{1});

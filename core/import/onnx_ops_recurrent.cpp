@@ -10,7 +10,7 @@ namespace shardlens::onnx {
 
 namespace {
 
-Attributes settingsOf(const Translation& t, std::string_view cell) {
+Attributes cellSettings(const Translation& t, std::string_view cell) {
     Attributes attributes{{"cell", std::string(cell)},
                           {"direction", std::string(t.text("direction", "forward"))}};
     if (const Attribute* names = t.attribute("activations"); names != nullptr)
@@ -34,13 +34,13 @@ void recurrent(Translation& t, std::string_view cell) {
     for (std::size_t i = 0; i < t.inputCount(); ++i) operands.push_back(t.inputOrNone(i));
     while (!operands.empty() && operands.back() == kNoTensor) operands.pop_back();
     if (!batchFirst) {
-        t.result(OpKind::Recurrent, settingsOf(t, cell), std::move(operands));
+        t.result(OpKind::Recurrent, cellSettings(t, cell), std::move(operands));
         return;
     }
     operands[0] = t.transposed(operands[0], {1, 0, 2});
     for (std::size_t i = 5; i < operands.size() && i < 7; ++i)
         if (operands[i] != kNoTensor) operands[i] = t.transposed(operands[i], {1, 0, 2});
-    const TensorId first = t.step(OpKind::Recurrent, settingsOf(t, cell), std::move(operands));
+    const TensorId first = t.step(OpKind::Recurrent, cellSettings(t, cell), std::move(operands));
     const Graph& graph = t.builder().graph();
     const std::vector<TensorId> results = graph.op(graph.tensor(first).producer).outputs;
     t.result(OpKind::Transpose, {{"perm", Translation::Ints{2, 0, 1, 3}}}, {results[0]});

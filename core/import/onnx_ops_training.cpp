@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of graphs that hold their own backward pass (ONNX Runtime training: com.microsoft, and
 // org.pytorch.aten for what it hands to PyTorch).
+#include "core/import/element_functions.h"
 #include "core/import/onnx_translation.h"
 #include "core/model/gradient.h"
 
@@ -15,10 +16,6 @@ namespace {
 
 using Ints = Translation::Ints;
 using Specs = std::vector<std::optional<TensorSpec>>;
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 /// The node is the gradient of an op of `kind`.
 TensorId gradientOf(Translation& t, OpKind kind, Attributes forward, const Ints& roles,

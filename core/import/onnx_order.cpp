@@ -41,7 +41,7 @@ Producers producersOf(const std::vector<Node>& nodes,
             if (output.empty()) continue;
             if (isTaken(output) || !producers.emplace(output, i).second)
                 throw InputError(fmt::format("{} defines the value {}, which exists already",
-                                             describe(nodes[i], i), quoted(output)),
+                                             describe(nodes[i], i), inQuotes(output)),
                                  where, "a name may be defined once: export the model again");
         }
     return producers;
@@ -52,7 +52,7 @@ Producers producersOf(const std::vector<Node>& nodes,
 std::string describe(const Node& node, std::size_t index) {
     const std::string type = cleaned(node.type.substr(0, 80));
     return node.name.empty() ? fmt::format("node {} ({})", index, type)
-                             : fmt::format("node {} {} ({})", index, quoted(node.name), type);
+                             : fmt::format("node {} {} ({})", index, inQuotes(node.name), type);
 }
 
 std::unordered_set<std::string_view> freeNames(const GraphData& graph) {
@@ -81,7 +81,7 @@ std::vector<std::size_t> executionOrder(const std::vector<Node>& nodes,
                 ++missing[i];
             } else if (!isDefined(name)) {
                 throw InputError(fmt::format("{} reads the value {}, which nothing defines",
-                                             describe(nodes[i], i), quoted(name)),
+                                             describe(nodes[i], i), inQuotes(name)),
                                  where, "the model is incomplete: export it again");
             }
         }

@@ -2,16 +2,14 @@
 // Zero points and scales as elementwise ops around a product.
 #include "core/import/onnx_quantized.h"
 
+#include "core/import/element_functions.h"
+
 #include <algorithm>
 #include <numeric>
 
 namespace shardlens::onnx {
 
 namespace {
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 Attributes convertTo(std::string_view function, DType dtype) {
     return {{"function", std::string(function)}, {"to", std::string(nameOf(dtype))}};

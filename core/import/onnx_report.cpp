@@ -51,7 +51,7 @@ std::vector<std::string> Report::sentences() const {
                                      cleaned(type), count, plural(count)));
     if (m_unknown > 0)
         result.push_back(fmt::format("The shape of {} value{} is not known, {} first.", m_unknown,
-                                     plural(m_unknown), shardlens::quoted(m_firstUnknown)));
+                                     plural(m_unknown), shardlens::inQuotes(m_firstUnknown)));
     constexpr std::size_t kMost = 40;
     if (result.size() > kMost) {
         const std::size_t more = result.size() - kMost;

@@ -9,14 +9,14 @@ namespace shardlens::onnx {
 
 namespace {
 
-struct Reader {
+struct RoleReader {
     std::string_view type;
     std::size_t operand;
     Role role;
 };
 
 // clang-format off: a table
-constexpr Reader kReaders[] = {
+constexpr RoleReader kReaders[] = {
     {"BatchNormalization", 3, Role::Fixed},
     {"BatchNormalization", 4, Role::Fixed},
     {"Resize", 1, Role::Fixed},
@@ -35,7 +35,7 @@ constexpr Reader kReaders[] = {
 };
 // clang-format on
 
-Role roleOf(const Reader& reader, const Node& node) {
+Role roleOf(const RoleReader& reader, const Node& node) {
     if (reader.type != "MatMulNBits" || reader.role != Role::QuantizedWeight) return reader.role;
     const Attribute* bits = node.attribute("bits");
     return bits == nullptr || bits->integer == 4 ? Role::Packed4Bit : reader.role;
@@ -62,7 +62,7 @@ void Roles::addNode(const Node& node, RoleMap& roles) {
                 roles.try_emplace(node.inputs[i], role->second);
         return;
     }
-    for (const Reader& reader : kReaders)
+    for (const RoleReader& reader : kReaders)
         if (node.type == reader.type && reader.operand < node.inputs.size())
             roles.try_emplace(node.inputs[reader.operand], roleOf(reader, node));
     for (const Attribute& attribute : node.attributes)
@@ -70,7 +70,6 @@ void Roles::addNode(const Node& node, RoleMap& roles) {
 }
 
 const RoleMap& Roles::ofFunction(const Function& function) {
-    constexpr int kMaxDepth = 64; // deeper calls are refused when they are inlined
     const auto [entry, isNew] = m_functions.try_emplace(&function);
     if (!isNew || m_depth >= kMaxDepth) return entry->second;
     RoleMap roles;

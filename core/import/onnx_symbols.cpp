@@ -76,7 +76,7 @@ void Symbols::collect(const ValueInfo& input, std::vector<Use>& uses, const std:
             if (*size < -1 || *size > kMaxDim)
                 throw InputError(fmt::format("input {} is declared with the impossible size {} at "
                                              "byte {}",
-                                             quoted(input.name), *size, input.offset),
+                                             inQuotes(input.name), *size, input.offset),
                                  where, "export the model again");
             if (*size == -1) add(nameOfDimension(input, i)); // some exporters write "unknown" so
         } else if (const auto* text = std::get_if<std::string_view>(&dim)) {
@@ -95,14 +95,14 @@ void Symbols::checkBindings(const std::vector<Use>& uses, const std::string& whe
     for (const auto& [name, value] : m_options.bindings) {
         if (value < 0 || value > kMaxDim)
             throw InputError(
-                fmt::format("dimension {} cannot be bound to {}", shardlens::quoted(name), value),
+                fmt::format("dimension {} cannot be bound to {}", shardlens::inQuotes(name), value),
                 where, "give a size of at least 1");
         if (m_names.contains(name)) continue;
         std::vector<std::string_view> known;
         std::ranges::transform(uses, std::back_inserter(known), &Use::name);
         std::ranges::sort(known);
         throw InputError(
-            fmt::format("the model has no symbolic dimension {}", shardlens::quoted(name)), where,
+            fmt::format("the model has no symbolic dimension {}", shardlens::inQuotes(name)), where,
             known.empty() ? std::string("all its dimensions are fixed")
                           : fmt::format("it has {}", fmt::join(known, ", ")));
     }
@@ -120,7 +120,7 @@ void Symbols::bind(const Use& use) {
         value = 0; // nothing is cached before the first step
         m_warnings.push_back(fmt::format("Dimension {} is taken as 0 (an empty cache); set it with "
                                          "--bind {}=N.",
-                                         shardlens::quoted(use.name), use.name));
+                                         shardlens::inQuotes(use.name), use.name));
     } else if (looksLikeBatch(name)) {
         value = m_options.batch;
     } else if (looksLikeSequence(name, use.indices)) {
@@ -129,7 +129,7 @@ void Symbols::bind(const Use& use) {
     } else {
         m_warnings.push_back(
             fmt::format("Dimension {} is not known and taken as 1; set it with --bind {}=N.",
-                        shardlens::quoted(use.name), use.name));
+                        shardlens::inQuotes(use.name), use.name));
     }
     m_bindings.emplace(use.name, value);
 }

@@ -32,8 +32,8 @@ struct Parts {
 void checkLocation(const Reader& reader, std::string_view location, std::string_view tensor,
                    std::uint64_t offset) {
     const auto refuse = [&](std::string_view why) {
-        reader.fail(fmt::format("the external data of tensor {} lies {} ({})", quoted(tensor), why,
-                                quoted(location)),
+        reader.fail(fmt::format("the external data of tensor {} lies {} ({})", inQuotes(tensor),
+                                why, inQuotes(location)),
                     offset);
     };
     if (location.find('\0') != std::string_view::npos) refuse("under an invalid name");
@@ -102,7 +102,7 @@ void checkRawSize(const Reader& reader, const TensorData& tensor, const Parts& p
     if (!parts.hasRaw || tensor.dtype == DType::String) return;
     if (static_cast<double>(parts.raw.size()) != wanted)
         reader.fail(fmt::format("tensor {} has {} bytes of data where its shape {} needs {:.0f}",
-                                quoted(tensor.name), parts.raw.size(), toString(tensor.dims),
+                                inQuotes(tensor.name), parts.raw.size(), toString(tensor.dims),
                                 wanted),
                     tensor.offset);
 }
@@ -243,7 +243,7 @@ std::optional<DType> dtypeFromOnnx(std::int64_t number) {
 
 void checkDims(const Reader& reader, const Shape& dims, std::string_view name) {
     const auto refuse = [&](const std::string& why) {
-        reader.fail(fmt::format("tensor {} has {}", quoted(name), why), reader.offset());
+        reader.fail(fmt::format("tensor {} has {}", inQuotes(name), why), reader.offset());
     };
     if (dims.size() > kMaxRank) refuse(fmt::format("more than {} dimensions", kMaxRank));
     for (const std::int64_t dim : dims)
@@ -262,7 +262,7 @@ TensorData parseTensor(Reader reader) {
     const auto dtype = dtypeFromOnnx(parts.type);
     if (!dtype)
         reader.fail(
-            fmt::format("tensor {} has the unknown type {}", quoted(tensor.name), parts.type),
+            fmt::format("tensor {} has the unknown type {}", inQuotes(tensor.name), parts.type),
             tensor.offset);
     tensor.dtype = *dtype;
     const double elements = elementsOf(tensor.dims);

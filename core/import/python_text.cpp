@@ -58,7 +58,7 @@ void Parser::expect(std::string_view symbol) {
     if (atEnd()) fail(fmt::format("the text ends where '{}' is expected", symbol));
     fail(fmt::format("'{}' is expected, not {}", symbol,
                      m_token.kind == Token::Kind::Newline ? std::string("the end of the line")
-                                                          : shardlens::quoted(m_token.text)));
+                                                          : shardlens::inQuotes(m_token.text)));
 }
 
 void Parser::skipLine() {
@@ -272,7 +272,7 @@ Expression Parser::numberAtom() {
         result.kind = Expression::Kind::Real; // Python's integers have no bound
         if (token.kind == Token::Kind::Integer) result.real = std::numeric_limits<double>::max();
     } else if (parsed.ec != std::errc{} || parsed.ptr != end) {
-        fail(fmt::format("{} is not a number", shardlens::quoted(token.text)));
+        fail(fmt::format("{} is not a number", shardlens::inQuotes(token.text)));
     }
     advance();
     return result;
@@ -319,7 +319,7 @@ Expression Parser::atom() {
     if (takeIf("[")) return listUntil("]");
     if (takeIf("{")) return dictionary();
     if (takeIf("...")) return make(Expression::Kind::None);
-    if (!is("(")) fail(fmt::format("{} is not expected here", shardlens::quoted(m_token.text)));
+    if (!is("(")) fail(fmt::format("{} is not expected here", shardlens::inQuotes(m_token.text)));
     take();
     if (takeIf(")")) return make(Expression::Kind::List);
     Expression first = single();

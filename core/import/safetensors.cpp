@@ -74,7 +74,7 @@ private:
         if (event == Event::key) {
             m_name = value.get<std::string>();
             if (!m_names.insert(m_name).second)
-                fail(fmt::format("the tensor {} is listed twice", shardlens::quoted(m_name)));
+                fail(fmt::format("the tensor {} is listed twice", shardlens::inQuotes(m_name)));
             return true;
         }
         if (event != Event::object_end && event != Event::array_end && event != Event::value)
@@ -96,14 +96,15 @@ private:
 
     std::uint64_t natural(const Json& value, std::string_view what) const {
         if (!value.is_number_unsigned())
-            fail(fmt::format("the tensor {} has a bad {}", shardlens::quoted(m_name), what));
+            fail(fmt::format("the tensor {} has a bad {}", shardlens::inQuotes(m_name), what));
         return value.get<std::uint64_t>();
     }
 
     const Json& member(const Json& value, const char* key, Json::value_t type) const {
         const auto found = value.is_object() ? value.find(key) : value.end();
         if (found == value.end() || found->type() != type)
-            fail(fmt::format("the tensor {} has no proper \"{}\"", shardlens::quoted(m_name), key));
+            fail(fmt::format("the tensor {} has no proper \"{}\"", shardlens::inQuotes(m_name),
+                             key));
         return *found;
     }
 
@@ -114,12 +115,13 @@ private:
         for (const Json& size : member(value, "shape", Json::value_t::array)) {
             const std::uint64_t number = natural(size, "shape");
             if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-                fail(fmt::format("the tensor {} has a bad shape", shardlens::quoted(m_name)));
+                fail(fmt::format("the tensor {} has a bad shape", shardlens::inQuotes(m_name)));
             entry.shape.push_back(static_cast<std::int64_t>(number));
         }
         const Json& range = member(value, "data_offsets", Json::value_t::array);
         if (range.size() != 2)
-            fail(fmt::format("the tensor {} has bad \"data_offsets\"", shardlens::quoted(m_name)));
+            fail(
+                fmt::format("the tensor {} has bad \"data_offsets\"", shardlens::inQuotes(m_name)));
         entry.begin = natural(range[0], "byte range");
         entry.end = natural(range[1], "byte range");
         checkSize(entry);
@@ -129,13 +131,13 @@ private:
     void checkSize(const SafetensorsEntry& entry) const {
         const auto type = std::ranges::find(kTypes, entry.dtype, &TypeWidth::name);
         if (type == kTypes.end())
-            fail(fmt::format("the tensor {} is of the unknown type {}", shardlens::quoted(m_name),
-                             shardlens::quoted(entry.dtype)));
+            fail(fmt::format("the tensor {} is of the unknown type {}", shardlens::inQuotes(m_name),
+                             shardlens::inQuotes(entry.dtype)));
         const double bytes = elementsOf(entry.shape) * static_cast<double>(type->bits) / 8.0;
         if (entry.end < entry.begin ||
             static_cast<double>(entry.end - entry.begin) != std::ceil(bytes))
             fail(fmt::format("the tensor {} of shape {} does not fill bytes {} to {}",
-                             shardlens::quoted(m_name), toString(entry.shape), entry.begin,
+                             shardlens::inQuotes(m_name), toString(entry.shape), entry.begin,
                              entry.end));
     }
 
@@ -151,7 +153,7 @@ void checkTiling(const SafetensorsHeader& header, std::uint64_t dataBytes,
     for (const SafetensorsEntry& entry : header.tensors) {
         if (entry.begin != at)
             throw InputError(fmt::format("the tensor {} begins at byte {} of the data, not at {}",
-                                         shardlens::quoted(entry.name), entry.begin, at),
+                                         shardlens::inQuotes(entry.name), entry.begin, at),
                              where, "the file is damaged, fetch it again");
         at = entry.end;
     }
@@ -201,9 +203,9 @@ void compareWithWeights(Graph& graph, const std::vector<SafetensorsEntry>& tenso
         const Shape& shape = graph.tensor(graph.op(*op).outputs.front()).spec.shape;
         if (shape == entry.shape) continue;
         if (differing++ == 0)
-            first =
-                fmt::format("{} is {} in the weights and {} by the config",
-                            shardlens::quoted(entry.name), toString(entry.shape), toString(shape));
+            first = fmt::format("{} is {} in the weights and {} by the config",
+                                shardlens::inQuotes(entry.name), toString(entry.shape),
+                                toString(shape));
     }
     if (differing > 0)
         graph.warnings.push_back(fmt::format(

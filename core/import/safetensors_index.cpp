@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostFiles = 10'000;
-constexpr int kMostDepth = 8;
+constexpr int kMostIndexDepth = 8;
 
 /// "weight_map" and "metadata" while they are parsed; all else is dropped.
 class IndexReader {
@@ -52,7 +52,7 @@ private:
 
     bool visit(int depth, Json::parse_event_t event, Json& value) {
         using Event = Json::parse_event_t;
-        if (depth > kMostDepth) fail("the JSON nests too deeply");
+        if (depth > kMostIndexDepth) fail("the JSON nests too deeply");
         if (event == Event::key) {
             if (depth <= 2) (depth == 1 ? m_section : m_key) = value.get<std::string>();
             return true;
@@ -72,16 +72,16 @@ private:
 
     void addTensor(const Json& value) {
         if (!value.is_string())
-            fail(fmt::format("the file of {} is no name", shardlens::quoted(m_key)));
+            fail(fmt::format("the file of {} is no name", shardlens::inQuotes(m_key)));
         const std::string file = value.get<std::string>();
         const bool plain = !file.empty() && file != "." && file != ".." &&
                            file.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
         if (!plain)
             throw InputError(
-                fmt::format("the file {} is not one beside the index", shardlens::quoted(file)),
+                fmt::format("the file {} is not one beside the index", shardlens::inQuotes(file)),
                 m_where, "an index may only name files of its own folder");
         if (!m_index.files.emplace(m_key, file).second)
-            fail(fmt::format("the tensor {} is listed twice", shardlens::quoted(m_key)));
+            fail(fmt::format("the tensor {} is listed twice", shardlens::inQuotes(m_key)));
     }
 
     const std::string& m_where;
@@ -129,7 +129,7 @@ std::string someOf(const std::vector<std::string>& names) {
     constexpr std::size_t kMost = 3;
     std::vector<std::string> shown;
     for (const std::string& name : names)
-        if (shown.size() < kMost) shown.push_back(shardlens::quoted(name));
+        if (shown.size() < kMost) shown.push_back(shardlens::inQuotes(name));
     return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > kMost ? ", …" : "");
 }
 

@@ -40,7 +40,7 @@ public:
             if (std::ranges::find(result.axes, axis.name, &PartitionAxis::name) !=
                 result.axes.end())
                 m_scan.fail(
-                    fmt::format("the mesh has the axis {} twice", shardlens::quoted(axis.name)));
+                    fmt::format("the mesh has the axis {} twice", shardlens::inQuotes(axis.name)));
             result.axes.push_back(std::move(axis));
             if (!m_scan.accept(",")) break;
         }
@@ -202,17 +202,17 @@ void SdyAxes::add(const SdySharding& sharding, const std::string& where) {
     const auto note = [&](const SdyAxis& part) {
         const Axis* axis = find(part.name);
         if (axis == nullptr)
-            throw InputError(fmt::format("the mesh has no axis {}", shardlens::quoted(part.name)),
+            throw InputError(fmt::format("the mesh has no axis {}", shardlens::inQuotes(part.name)),
                              where);
         if (!used.emplace(part.name, part.preSize).second)
             throw InputError(
-                fmt::format("a sharding uses the axis {} twice", shardlens::quoted(part.name)),
+                fmt::format("a sharding uses the axis {} twice", shardlens::inQuotes(part.name)),
                 where);
         if (part.size == 0) return;
         const std::int64_t size = axis->whole.size;
         if (size % part.preSize != 0 || (size / part.preSize) % part.size != 0)
             throw InputError(fmt::format("{}:({}){} does not divide the axis of size {}",
-                                         shardlens::quoted(part.name), part.preSize, part.size,
+                                         shardlens::inQuotes(part.name), part.preSize, part.size,
                                          size),
                              where);
         auto& borders = m_axes[static_cast<std::size_t>(axis - m_axes.data())].borders;

@@ -27,7 +27,7 @@ using Dimensions = std::vector<DumpDimension>;
 
 constexpr std::string_view kActivations = "Activation Sharding Dump";
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
-constexpr int kMostDepth = 8;
+constexpr int kMostDumpDepth = 8;
 
 // --- Python text: P('a', None, ('b', 'c')) ------------------------------------------------------
 
@@ -107,7 +107,7 @@ struct Named {
     DType dtype;
     std::string_view name;
 };
-constexpr std::array<Named, 16> kTypes{{
+constexpr std::array<Named, 16> kDumpTypes{{
     {DType::F64, "float64"},
     {DType::F32, "float32"},
     {DType::F16, "float16"},
@@ -128,9 +128,9 @@ constexpr std::array<Named, 16> kTypes{{
 
 /// "attention_op/arr: int8[1,4,2]"
 std::string activationKey(const DumpEntry& entry) {
-    const auto named = std::ranges::find(kTypes, entry.dtype, &Named::dtype);
+    const auto named = std::ranges::find(kDumpTypes, entry.dtype, &Named::dtype);
     return fmt::format("{}: {}[{}]", entry.name,
-                       named == kTypes.end() ? std::string_view("?") : named->name,
+                       named == kDumpTypes.end() ? std::string_view("?") : named->name,
                        fmt::join(entry.shape, ","));
 }
 
@@ -170,13 +170,13 @@ public:
 private:
     [[noreturn]] void fail(const std::string& problem) const {
         throw InputError(
-            m_name.empty() ? problem : fmt::format("{} ({})", problem, shardlens::quoted(m_name)),
+            m_name.empty() ? problem : fmt::format("{} ({})", problem, shardlens::inQuotes(m_name)),
             m_where, "write the dump again with MaxText");
     }
 
     bool visit(int depth, Json::parse_event_t event, Json& value) {
         using Event = Json::parse_event_t;
-        if (depth > kMostDepth) fail("the JSON nests too deeply");
+        if (depth > kMostDumpDepth) fail("the JSON nests too deeply");
         if (depth == 0 && event == Event::array_start)
             fail("a sharding dump is a JSON object, this is not one");
         if (depth != 1) return true;
@@ -285,9 +285,9 @@ private:
             fail("an activation does not say its type and shape");
         entry.name = key.substr(0, colon);
         const std::string type = key.substr(colon + 2, open - colon - 2);
-        const auto dtype = std::ranges::find(kTypes, type, &Named::name);
-        if (dtype == kTypes.end())
-            fail(fmt::format("the element type {} is not known", shardlens::quoted(type)));
+        const auto dtype = std::ranges::find(kDumpTypes, type, &Named::name);
+        if (dtype == kDumpTypes.end())
+            fail(fmt::format("the element type {} is not known", shardlens::inQuotes(type)));
         entry.dtype = dtype->dtype;
         entry.shape = shapeOf(std::string_view(key).substr(open + 1, key.size() - open - 2));
         const std::string spec =
@@ -296,12 +296,12 @@ private:
             member(value, "logic_axes", Json::value_t::string).get<std::string>();
         if (value.size() != 2) fail("an activation has a key that is not known");
         auto parsed = PythonReader(spec).tuple("P");
-        if (!parsed) fail(fmt::format("{} is no PartitionSpec", shardlens::quoted(spec)));
+        if (!parsed) fail(fmt::format("{} is no PartitionSpec", shardlens::inQuotes(spec)));
         entry.spec = std::move(*parsed);
         if (logical != "Unknown") {
             auto names = PythonReader(logical).tuple("");
             if (!names)
-                fail(fmt::format("{} are no names of dimensions", shardlens::quoted(logical)));
+                fail(fmt::format("{} are no names of dimensions", shardlens::inQuotes(logical)));
             entry.logical = std::move(*names);
         }
         const Activation again = activationOf(entry);
@@ -334,10 +334,10 @@ private:
         for (const DumpDimension& dimension : entry.spec)
             for (const std::string& name : dimension.names) {
                 if (!used.insert(name).second)
-                    fail(fmt::format("the axis {} is used twice", shardlens::quoted(name)));
+                    fail(fmt::format("the axis {} is used twice", shardlens::inQuotes(name)));
                 if (m_dump.kind == ShardingDump::Kind::Named &&
                     std::ranges::find(m_dump.mesh, name, &PartitionAxis::name) == m_dump.mesh.end())
-                    fail(fmt::format("the mesh has no axis {}", shardlens::quoted(name)));
+                    fail(fmt::format("the mesh has no axis {}", shardlens::inQuotes(name)));
             }
     }
 

@@ -41,7 +41,7 @@ std::string cleaned(std::string_view text) {
     return result;
 }
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
     constexpr std::size_t kLongest = 80;
     if (text.size() <= kLongest) return "'" + cleaned(text) + "'";
     return "'" + cleaned(text.substr(0, kLongest - 12)) + "…" +

@@ -12,6 +12,10 @@ namespace shardlens {
 std::string cleaned(std::string_view text);
 
 /// Cleaned, at most about 80 characters, between single quotes.
-std::string quoted(std::string_view text);
+std::string inQuotes(std::string_view text);
+
+inline bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
 
 } // namespace shardlens

@@ -75,7 +75,7 @@ Value Builder::resolve(const Value& value, std::size_t line) const {
         const auto found = m_names.find(value.text);
         if (found != m_names.end()) return found->second;
         throw InputError(
-            fmt::format("{} is read but nothing before gives it", shardlens::quoted(value.text)),
+            fmt::format("{} is read but nothing before gives it", shardlens::inQuotes(value.text)),
             where(line), "print the graph again; the file may be cut off or edited");
     }
     if (value.kind != Value::Kind::List) return value;

@@ -190,8 +190,9 @@ private:
                 continue; // a number or an object: whoever reads it has it spelled out
             }
             if (!m_defined.insert(placeholder.name).second)
-                fail(fmt::format("the input {} exists twice", shardlens::quoted(placeholder.name)),
-                     0);
+                fail(
+                    fmt::format("the input {} exists twice", shardlens::inQuotes(placeholder.name)),
+                    0);
             m_program.placeholders.push_back(std::move(placeholder));
         }
     }
@@ -322,7 +323,8 @@ private:
     void addResults(const json& output, torch::Call& call, std::size_t index) {
         const auto add = [&](std::string name) {
             if (!name.empty() && !m_defined.insert(name).second)
-                fail(fmt::format("the value {} is defined twice", shardlens::quoted(name)), index);
+                fail(fmt::format("the value {} is defined twice", shardlens::inQuotes(name)),
+                     index);
             auto spec = specNamed(name);
             call.results.push_back({std::move(name), std::move(spec), false});
         };
@@ -432,7 +434,7 @@ Graph importTorchArchive(std::span<const std::byte> file, const std::string& whe
         importTorchExport(text, fmt::format("{} ({})", where, cleaned(entry->name)), options);
     if (models > 1)
         graph.warnings.push_back(fmt::format("The archive holds {} programs; {} was read.", models,
-                                             shardlens::quoted(entry->name)));
+                                             shardlens::inQuotes(entry->name)));
     return graph;
 }
 

@@ -2,6 +2,7 @@
 // Elementwise operators of PyTorch: one row each, the function named as the catalogue names it.
 // Element types follow torch's promotion: tensors with dimensions before those without, complex
 // before real before whole before boolean, then the wider; half and bfloat16 meet in float32.
+#include "core/import/element_functions.h"
 #include "core/import/torch_translation.h"
 
 #include <algorithm>
@@ -9,10 +10,6 @@
 namespace shardlens::torch {
 
 namespace {
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 int category(DType dtype) {
     if (dtype == DType::C64 || dtype == DType::C128) return 3;

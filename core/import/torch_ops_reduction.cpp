@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions, norms, softmaxes, losses and pools of PyTorch. What returns statistics beside its
 // result computes them by ops of their own, and only where something reads them.
+#include "core/import/element_functions.h"
 #include "core/import/torch_translation.h"
 
 #include <algorithm>
@@ -11,10 +12,6 @@ namespace shardlens::torch {
 namespace {
 
 using Ints = Translation::Ints;
-
-Attributes functionOf(std::string_view function) {
-    return {{"function", std::string(function)}};
-}
 
 TensorId elementwise(Translation& t, std::string_view function, std::vector<TensorId> operands) {
     return t.step(OpKind::Elementwise, functionOf(function), std::move(operands));

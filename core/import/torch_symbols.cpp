@@ -55,7 +55,7 @@ std::int64_t Symbols::valueOf(std::string_view symbol, int dim) {
     else
         m_warnings.push_back(fmt::format("Dimension {} is not known and taken as {}; set it with "
                                          "--bind {}=N.",
-                                         shardlens::quoted(name), value, name));
+                                         shardlens::inQuotes(name), value, name));
     m_bindings.emplace(name, value);
     return value;
 }
@@ -79,11 +79,11 @@ void Symbols::checkBindings(const std::string& where) const {
     for (const auto& [name, value] : m_options.bindings) {
         if (value < 0 || value > kMaxDim)
             throw InputError(
-                fmt::format("dimension {} cannot be bound to {}", shardlens::quoted(name), value),
+                fmt::format("dimension {} cannot be bound to {}", shardlens::inQuotes(name), value),
                 where, "give a size of at least 1");
         if (m_bindings.contains(name)) continue;
         throw InputError(
-            fmt::format("the model has no symbolic dimension {}", shardlens::quoted(name)), where,
+            fmt::format("the model has no symbolic dimension {}", shardlens::inQuotes(name)), where,
             m_bindings.empty()
                 ? std::string("all its dimensions are fixed")
                 : fmt::format("it has {}", fmt::join(std::views::keys(m_bindings), ", ")));

@@ -300,7 +300,7 @@ void Translation::opaque(std::string_view reason) {
         const std::string why =
             reason.empty() ? std::string("the operator is not known") : std::string(reason);
         throw InputError(fmt::format("the shape of the result of {} cannot be found: {}",
-                                     shardlens::quoted(m_call.target), why),
+                                     shardlens::inQuotes(m_call.target), why),
                          m_builder.where(m_call.line),
                          "print the graph with its types (print_readable) and open that");
     }

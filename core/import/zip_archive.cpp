@@ -114,7 +114,7 @@ void checkName(const Bytes& bytes, std::string_view name, std::uint64_t at) {
     }
     if (leaves)
         bytes.fail(fmt::format("the archive has a member with the name {}, which leads out of it",
-                               quoted(name)),
+                               inQuotes(name)),
                    at);
 }
 
@@ -178,9 +178,9 @@ ZipArchive::ZipArchive(std::span<const std::byte> file, std::string where)
         readLargeFields(bytes, extras, extras + extra, entry);
         checkName(bytes, entry.name, at);
         if ((flags & 1U) != 0)
-            bytes.fail(fmt::format("the member {} is encrypted", quoted(entry.name)), at);
+            bytes.fail(fmt::format("the member {} is encrypted", inQuotes(entry.name)), at);
         if (!names.insert(entry.name).second)
-            bytes.fail(fmt::format("the archive holds {} twice", quoted(entry.name)), at);
+            bytes.fail(fmt::format("the archive holds {} twice", inQuotes(entry.name)), at);
         at = extras + extra + comment;
         m_entries.push_back(std::move(entry));
     }
@@ -191,10 +191,10 @@ std::string ZipArchive::read(const Entry& entry, std::uint64_t limit,
     const Bytes bytes(m_file, m_where);
     if (entry.size > limit)
         throw InputError(fmt::format("the member {} holds {} bytes, more than can be read",
-                                     quoted(entry.name), entry.size),
+                                     inQuotes(entry.name), entry.size),
                          m_where, "the file is no exported model");
     if (bytes.u32(entry.offset) != kLocalHeader)
-        bytes.fail(fmt::format("the member {} is not where it should be", quoted(entry.name)),
+        bytes.fail(fmt::format("the member {} is not where it should be", inQuotes(entry.name)),
                    entry.offset);
     const std::uint64_t data =
         entry.offset + kLocalBytes + bytes.u16(entry.offset + 26) + bytes.u16(entry.offset + 28);
@@ -208,13 +208,13 @@ std::string ZipArchive::read(const Entry& entry, std::uint64_t limit,
         content = inflated(packed, entry.size, bytes, entry.offset, stop);
     } else {
         bytes.fail(fmt::format("the member {} is compressed in an unusual way (method {})",
-                               quoted(entry.name), entry.method),
+                               inQuotes(entry.name), entry.method),
                    entry.offset);
     }
     const uLong checksum =
         crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
     if (checksum != entry.checksum)
-        bytes.fail(fmt::format("the checksum of the member {} is wrong", quoted(entry.name)),
+        bytes.fail(fmt::format("the checksum of the member {} is wrong", inQuotes(entry.name)),
                    entry.offset);
     return content;
 }

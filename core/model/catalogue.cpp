@@ -125,10 +125,6 @@ FactorRule replicatedRule(const OpView& view) {
     return rule;
 }
 
-double noFlops(const OpView&, const FactorRule&) {
-    return 0;
-}
-
 /// What the importer knows of an op it could not translate, else one per result element.
 double opaqueFlops(const OpView& view, const FactorRule&) {
     double elements = 0;

@@ -9,20 +9,6 @@
 namespace shardlens::catalogue {
 namespace {
 
-double noFlops(const OpView&, const FactorRule&) {
-    return 0;
-}
-
-double twiceResult(const OpView& view, const FactorRule&) {
-    return 2 * bytesOf(view.outputs[0]);
-}
-
-SavedTensors saveIndices(const OpView& view) {
-    SavedTensors saved = saveNothing(view);
-    if (saved.operands.size() > 1) saved.operands[1] = true;
-    return saved;
-}
-
 std::size_t axisAttribute(const OpView& view, std::size_t rank) {
     return axisOf(view, view.op.attributes.integer("axis", 0), rank);
 }

@@ -11,10 +11,6 @@
 namespace shardlens::catalogue {
 namespace {
 
-double noFlops(const OpView&, const FactorRule&) {
-    return 0;
-}
-
 // --- Sort: keys, and what goes with them --------------------------------------------------------
 
 std::vector<TensorSpec> sortShape(const OpView& view) {

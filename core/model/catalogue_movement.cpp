@@ -11,16 +11,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-double twiceResult(const OpView& view, const FactorRule&) {
-    return 2 *
-           std::accumulate(view.outputs.begin(), view.outputs.end(), 0.0,
-                           [](double sum, const TensorSpec& spec) { return sum + bytesOf(spec); });
-}
-
-double noFlops(const OpView&, const FactorRule&) {
-    return 0;
-}
-
 /// Dims pass from operand 0 to every result where `passes(d)`; the others get own factors of
 /// `kind` on each side.
 template <typename Passes>
@@ -82,12 +72,6 @@ FactorRule gatherRule(const OpView& view) {
         rule.operands[1][d] =
             rule.results[0][axis + d] = {rule.addFactor(dimName(axis + d, rank), indices[d])};
     return rule;
-}
-
-SavedTensors gatherSaved(const OpView& view) {
-    SavedTensors saved = saveNothing(view);
-    saved.operands[1] = true;
-    return saved;
 }
 
 // --- Transpose ----------------------------------------------------------------------------------
@@ -331,7 +315,7 @@ std::vector<Row> movementRows() {
     using enum OpKind;
     constexpr auto kVector = ComputeClass::Vector;
     return {
-        {Gather, gatherShape, gatherRule, kVector, noFlops, twiceResult, gatherSaved},
+        {Gather, gatherShape, gatherRule, kVector, noFlops, twiceResult, saveIndices},
         {Transpose, transposeShape, transposeRule, kVector, noFlops},
         {Reshape, reshapeShape, reshapeRule, ComputeClass::None, noFlops},
         {Expand, expandShape, expandRule, ComputeClass::None, noFlops},

@@ -37,6 +37,15 @@ std::vector<bool> none(std::size_t count);
 SavedTensors saveNothing(const OpView& view);
 SavedTensors saveOperands(const OpView& view);
 SavedTensors saveResult(const OpView& view);
+SavedTensors saveIndices(const OpView& view); ///< operand 1, if there is one
+
+constexpr double noFlops(const OpView&, const FactorRule&) {
+    return 0;
+}
+/// Read and written: what is moved, not the whole operand.
+inline double twiceResult(const OpView& view, const FactorRule&) {
+    return 2 * bytesOf(view.outputs[0]);
+}
 
 /// One rule dimension list per dim of `shape`, all empty.
 std::vector<DimFactors> emptyDims(const Shape& shape);

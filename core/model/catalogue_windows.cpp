@@ -14,14 +14,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-double noFlops(const OpView&, const FactorRule&) {
-    return 0;
-}
-
-double twiceResult(const OpView& view, const FactorRule&) {
-    return 2 * bytesOf(view.outputs[0]);
-}
-
 /// One dim of data of which a window is taken: alike on both sides where all of it is.
 void addWindowDim(FactorRule& rule, const std::string& name, std::int64_t whole, std::int64_t part,
                   FactorKind dataKind, FactorKind partKind, DimFactors& data, DimFactors& window) {
@@ -203,13 +195,7 @@ FactorRule scatterWindowsRule(const OpView& view) {
     return rule;
 }
 
-SavedTensors gatherSaved(const OpView& view) {
-    SavedTensors saved = saveNothing(view);
-    saved.operands[1] = true;
-    return saved;
-}
-
-SavedTensors scatterSaved(const OpView& view) {
+SavedTensors scatterWindowsSaved(const OpView& view) {
     const std::string reduction = view.op.attributes.text("reduction", "none");
     if (reduction != "none" && reduction != "add") {
         SavedTensors saved = saveOperands(view);
@@ -221,7 +207,7 @@ SavedTensors scatterSaved(const OpView& view) {
     return saved;
 }
 
-double scatterBytes(const OpView& view, const FactorRule&) {
+double scatterWindowsBytes(const OpView& view, const FactorRule&) {
     const std::size_t arrays = scatteredArrays(view);
     double bytes = 0;
     for (std::size_t i = 0; i < arrays; ++i)
@@ -363,9 +349,9 @@ std::vector<Row> windowRows() {
         {DynamicUpdate, dynamicUpdateShape, dynamicUpdateRule, kVector, noFlops, updateBytes,
          savePositions},
         {GatherWindows, gatherWindowsShape, gatherWindowsRule, kVector, noFlops, twiceResult,
-         gatherSaved},
-        {ScatterWindows, scatterWindowsShape, scatterWindowsRule, kVector, noFlops, scatterBytes,
-         scatterSaved},
+         saveIndices},
+        {ScatterWindows, scatterWindowsShape, scatterWindowsRule, kVector, noFlops,
+         scatterWindowsBytes, scatterWindowsSaved},
         {ReduceWindow, reduceWindowShape, reduceWindowRule, kVector, windowFlops, nullptr,
          reduceWindowSaved},
         {SelectAndScatter, selectAndScatterShape, selectAndScatterRule, kVector, windowFlops,

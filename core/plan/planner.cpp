@@ -7,6 +7,7 @@
 #include "core/plan/choice_problem.h"
 #include "core/plan/pins.h"
 #include "core/solve/tie.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +20,6 @@ namespace shardlens {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 double millisecondsSince(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();

@@ -3,6 +3,7 @@
 // measured solver time.
 #include "core/plan/plan.h"
 #include "core/plan/pricing.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -128,8 +129,6 @@ std::string toJson(const Plan& plan) {
 }
 
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 std::string timeText(double time, const std::string& unit) {
     if (unit != "s") return fmt::format("{:.2f} {}", time, unit);

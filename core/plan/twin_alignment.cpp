@@ -19,13 +19,13 @@ namespace shardlens {
 
 namespace {
 
-bool isSource(const Op& op) {
+bool isGiven(const Op& op) {
     return op.kind == OpKind::Input || op.kind == OpKind::Parameter;
 }
 
 /// Made of nothing: the same in every program that has it.
 bool isMade(const Op& op) {
-    return op.inputs.empty() && !isSource(op);
+    return op.inputs.empty() && !isGiven(op);
 }
 
 /// Attributes that do not depend on how large the part is.
@@ -50,7 +50,7 @@ bool alike(const Op& a, const Op& b) {
 std::vector<OpId> sourcesOf(const Graph& graph) {
     std::vector<OpId> sources;
     for (OpId id = 0; id < graph.ops().size(); ++id)
-        if (isSource(graph.op(id))) sources.push_back(id);
+        if (isGiven(graph.op(id))) sources.push_back(id);
     return sources;
 }
 
@@ -127,7 +127,7 @@ private:
     void visit(OpId id) {
         const Op& op = m_local.op(id);
         if (isMade(op) || m_result.partnerOf[id] != kNoOp) return; // made when an op reads it
-        if (isSource(op)) {
+        if (isGiven(op)) {
             problem(fmt::format("'{}' of the local graph has no counterpart.", op.name));
             return;
         }

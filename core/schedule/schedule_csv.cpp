@@ -15,7 +15,7 @@ namespace shardlens::schedule {
 namespace {
 
 constexpr std::uint32_t kMostStage = 0xfffe, kMostMicroBatch = (1u << 24) - 1;
-constexpr std::size_t kMostDevices = 1u << 14, kMostActions = 1u << 24;
+constexpr std::size_t kMostActions = 1u << 24;
 
 std::string_view trim(std::string_view text) {
     const auto isSpace = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };

@@ -13,7 +13,7 @@
 namespace shardlens::schedule {
 namespace {
 
-constexpr std::uint32_t kMostDevices = 1u << 14, kMostChunks = 128, kMostRounds = 200;
+constexpr std::uint32_t kMostChunks = 128, kMostRounds = 200;
 constexpr std::uint32_t kMostSlices = 1u << 12;
 constexpr std::uint64_t kMostTasks = std::uint64_t{1} << 27; // 128 Mi
 

@@ -12,6 +12,8 @@
 namespace shardlens::schedule {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+/// Devices of a schedule, made or read.
+constexpr std::uint32_t kMostDevices = 1u << 14;
 
 /// Durations of one micro-batch in one stage.
 struct StageTimes {

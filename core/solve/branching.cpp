@@ -9,7 +9,7 @@ namespace shardlens::solve {
 namespace {
 
 constexpr std::size_t kMostNodes = 400; ///< of the unfolded problem
-constexpr double kMostWork = 1e8;       ///< additions of one solve
+constexpr double kMostSolveWork = 1e8;  ///< additions of one solve
 constexpr int kMostTreeNodes = 5000;
 constexpr double kMostEffort = 1e9; ///< additions altogether, some tenths of a second
 
@@ -82,7 +82,7 @@ Problem Branching::restricted(const Open& node) const {
 void Branching::process(Open node) {
     const Problem problem = restricted(node);
     WeightedSolver solver(problem, m_options, m_monitor);
-    if (!solver.exact() || solver.work() > kMostWork) {
+    if (!solver.exact() || solver.work() > kMostSolveWork) {
         m_effort += solver.exact() ? 0 : kMostEffort;
         return leave(node.bound);
     }

@@ -15,7 +15,6 @@ namespace shardlens::solve {
 namespace {
 
 constexpr std::size_t kPasses = 120;          ///< of the bound on one open problem
-constexpr double kExactWork = 20;             ///< passes that an exact solve may cost
 constexpr std::size_t kTrials = 6;            ///< nodes tried for a split
 constexpr std::size_t kTrialPasses = 12;      ///< of the bound on a trial
 constexpr std::size_t kMostOpen = 20'000'000; ///< entries, above which the deepest come first

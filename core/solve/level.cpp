@@ -18,10 +18,9 @@ constexpr double kRoundWork = 6e8;          ///< table entries visited by the bo
 constexpr std::size_t kCycleWork = 500'000; ///< at each price of a cycle
 constexpr int kCycles = 8;                  ///< of a search in a round
 constexpr std::size_t kNarrow = 2000;       ///< nodes, to look for a good order of elimination
-constexpr double kExactWork = 20;           ///< passes that an exact solve may cost
 constexpr std::size_t kLongRise = 12;       ///< rounds after which a small problem is branched on
 constexpr double kNewPrices = 0.02;       ///< rise of the bound, of the gap, that outdates a search
-constexpr int kPatience = 4;              ///< cycles of a run that has found nothing
+constexpr int kRunPatience = 4;           ///< cycles of a run that has found nothing
 constexpr double kFirstEffort = 1.0 / 16; ///< of the first round, doubled until they are full
 constexpr int kRestart = 8;               ///< rounds without a better answer before a run ends
 
@@ -87,8 +86,9 @@ void Level::enter(std::unique_ptr<SearchField> field, bool fromBest) {
 /// near where they led it. One that has found nothing yet may go on a while.
 void Level::beginAnew() {
     if (m_pace != Pace::Fast || m_focus < 1) return;
-    const bool found = std::ranges::any_of(
-        m_searchers, [](const Searcher& s) { return s.best < kInfinite || s.cycles > kPatience; });
+    const bool found = std::ranges::any_of(m_searchers, [](const Searcher& s) {
+        return s.best < kInfinite || s.cycles > kRunPatience;
+    });
     if (found) resetSearchers();
 }
 

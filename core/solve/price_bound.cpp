@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFresh = 0.1; ///< weight of the last pass in the average
 constexpr double kLonger = 1.1, kShorter = 0.66, kLongest = 2.0;
-constexpr int kPatience = 10; ///< passes without a better bound before the step shrinks
+constexpr int kStepPatience = 10; ///< passes without a better bound before the step shrinks
 
 } // namespace
 
@@ -138,7 +138,7 @@ void PriceBound::movePrices(double target) {
     if (m_last >= m_best) {
         m_idle = 0;
         m_step = std::min(m_step * kLonger, kLongest);
-    } else if (++m_idle >= kPatience) {
+    } else if (++m_idle >= kStepPatience) {
         m_idle = 0;
         m_step *= kShorter;
         m_prices = m_bestPrices;

@@ -13,6 +13,9 @@
 
 namespace shardlens::solve {
 
+/// Work of an exact pass that is worth while, in passes of the approximate kind.
+constexpr double kExactWork = 20;
+
 class PriceBound {
 public:
     explicit PriceBound(const CoreGraph& graph);

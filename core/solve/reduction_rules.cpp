@@ -10,9 +10,9 @@
 namespace shardlens::solve {
 namespace {
 
-constexpr double kMostWork = 1e8;         ///< additions of one elimination
-constexpr double kMostComparisons = 2e7;  ///< of one node's choices
-constexpr std::size_t kSmallTable = 1024; ///< entries that are never too many
+constexpr double kMostEliminationWork = 1e8; ///< additions of one elimination
+constexpr double kMostComparisons = 2e7;     ///< of one node's choices
+constexpr std::size_t kSmallTable = 1024;    ///< entries that are never too many
 
 } // namespace
 
@@ -188,7 +188,7 @@ bool Reduction::Worker::eliminateTwo(Var id) {
     const Node& node = m_nodes[id];
     const Var u = otherEnd(node.pairs[0], id), v = otherEnd(node.pairs[1], id);
     const std::size_t rows = m_nodes[u].size(), cols = m_nodes[v].size(), size = node.size();
-    if (double(rows) * double(cols) * double(size) > kMostWork) return false;
+    if (double(rows) * double(cols) * double(size) > kMostEliminationWork) return false;
     if (rows * cols > 2 * size * (rows + cols) + kSmallTable) return false;
     const View toU = view(node.pairs[0], id), toV = view(node.pairs[1], id);
     std::vector<double> table(rows * cols, kInfinite);

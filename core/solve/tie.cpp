@@ -14,7 +14,7 @@
 namespace shardlens::solve {
 namespace {
 
-constexpr NodeId kNone = ~NodeId{0};
+constexpr NodeId kNoNode = ~NodeId{0};
 
 void addTimes(std::vector<double>& sum, const std::vector<double>& values, double times) {
     if (values.empty()) return;
@@ -26,12 +26,12 @@ class Tying {
 public:
     Tying(const Problem& problem, const std::vector<std::vector<NodeId>>& groups)
         : m_whole(problem), m_tied(problem.nodes.size(), 0) {
-        m_out.node.assign(problem.nodes.size(), kNone);
+        m_out.node.assign(problem.nodes.size(), kNoNode);
         m_out.problem.limit = problem.limit;
         for (const Run& run : problem.runs) m_out.problem.runs.push_back({{}, run.count});
         for (const auto& group : groups) addGroup(group);
         for (NodeId id = 0; id < problem.nodes.size(); ++id) {
-            if (m_out.node[id] == kNone) m_out.node[id] = add(problem.nodes[id]);
+            if (m_out.node[id] == kNoNode) m_out.node[id] = add(problem.nodes[id]);
         }
         dropEmptyRuns();
         for (const Edge& edge : problem.edges) addEdge(edge);

@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kPassesPerRound = 20; ///< message passes between two rounds of primal search
 constexpr int kFirstPasses = 3;     ///< before the first, so that there is an assignment soon
-constexpr int kMostRounds = 40;
-constexpr int kPatience = 12;     ///< forests without improvement in a round
-constexpr double kStalled = 1e-5; ///< relative progress of the bound a round, below: stop
-constexpr double kMargin = 1e-11; ///< of the magnitude of all costs
+constexpr int kMostForestRounds = 40;
+constexpr int kForestPatience = 12; ///< forests without improvement in a round
+constexpr double kStalled = 1e-5;   ///< relative progress of the bound a round, below: stop
+constexpr double kMargin = 1e-11;   ///< of the magnitude of all costs
 
 } // namespace
 
@@ -97,7 +97,7 @@ WideSolver::Answer WideSolver::solve(const Weights& weights, double target, Moni
     std::vector<std::uint32_t> best;
     double least = kInfinite, before = -kInfinite;
     try {
-        for (int round = 0; round < kMostRounds; ++round) {
+        for (int round = 0; round < kMostForestRounds; ++round) {
             const int passes = round == 0 ? kFirstPasses : kPassesPerRound;
             for (int i = 0; i < passes; ++i) {
                 const double bound = core.improveBound(monitor) + constant - margin;
@@ -106,8 +106,8 @@ WideSolver::Answer WideSolver::solve(const Weights& weights, double target, Moni
             }
             std::vector<std::uint32_t> value = core.round();
             if (best.empty()) best = value;
-            core.improve(best, kPatience, monitor); // keeps it whole when stopped
-            core.improve(value, kPatience, monitor);
+            core.improve(best, kForestPatience, monitor); // keeps it whole when stopped
+            core.improve(value, kForestPatience, monitor);
             if (core.cost(value) < core.cost(best)) best = std::move(value);
             least = core.cost(best) + constant;
             monitor.report("message passing", least, answer.bound);

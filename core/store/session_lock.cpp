@@ -23,8 +23,8 @@ namespace shardlens {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kPatience = 500ms;
-constexpr auto kPause = 10ms;
+constexpr auto kLockPatience = 500ms;
+constexpr auto kLockPause = 10ms;
 constexpr int kRaces = 100;
 
 std::string hostName() {
@@ -141,7 +141,7 @@ void SessionLock::signIn() const {
 }
 
 SessionLock::Attempt SessionLock::tryExclusive(const std::filesystem::path& session) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
     for (;;) {
         Attempt result = attempt(session, LOCK_EX);
         if (const auto* lock = std::get_if<SessionLock>(&result)) lock->signIn();
@@ -150,7 +150,7 @@ SessionLock::Attempt SessionLock::tryExclusive(const std::filesystem::path& sess
         if (holder == nullptr || holder->process != 0 ||
             std::chrono::steady_clock::now() >= deadline)
             return result;
-        std::this_thread::sleep_for(kPause);
+        std::this_thread::sleep_for(kLockPause);
     }
 }
 

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 /// How long a second opener waits for the first to have finished opening or closing.
-constexpr auto kPatience = 1s;
-constexpr auto kPause = 20ms;
+constexpr auto kOpenPatience = 1s;
+constexpr auto kOpenPause = 20ms;
 
 /// The lock of a file that is to be made or replaced. @throws StoreError if it cannot be had
 SessionLock lockForMaking(const fs::path& file) {
@@ -102,7 +102,7 @@ Session Session::createTemporary(const fs::path& folder, const NewSession& conte
 
 Session Session::open(const fs::path& path, OpenMode mode, const SessionLimits& limits) {
     const fs::path file = existingSessionFile(path);
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kOpenPatience;
     for (;;) {
         try {
             return mode == OpenMode::ReadWrite
@@ -111,7 +111,7 @@ Session Session::open(const fs::path& path, OpenMode mode, const SessionLimits& 
         } catch (const SqliteError& error) {
             if (!error.unavailable() || std::chrono::steady_clock::now() >= deadline) throw;
         }
-        std::this_thread::sleep_for(kPause);
+        std::this_thread::sleep_for(kOpenPause);
     }
 }
 

@@ -76,7 +76,7 @@ std::vector<SchemaEntry> schemaOf(const SqliteDatabase& database) {
     return entries;
 }
 
-[[noreturn]] void damaged(const SqliteDatabase& database, const std::string& finding) {
+[[noreturn]] void refuseDamaged(const SqliteDatabase& database, const std::string& finding) {
     throw StoreError(fmt::format("the session is damaged ({})", finding), database.where(),
                      "go back to a copy of it; the file was not changed");
 }
@@ -92,7 +92,7 @@ void checkOwner(const SqliteDatabase& database) {
 
 void checkVersion(const SqliteDatabase& database) {
     const int version = schemaVersion(database);
-    if (version < 1) damaged(database, fmt::format("version {}", version));
+    if (version < 1) refuseDamaged(database, fmt::format("version {}", version));
     if (version <= sessionVersion()) return;
     throw StoreError(fmt::format("the session was written by a newer Shardlens (session version "
                                  "{}, this program reads up to {})",
@@ -102,15 +102,15 @@ void checkVersion(const SqliteDatabase& database) {
 
 void checkContent(const SqliteDatabase& database) {
     const std::string finding = database.text("PRAGMA integrity_check(1)");
-    if (finding != "ok") damaged(database, finding);
+    if (finding != "ok") refuseDamaged(database, finding);
     if (database.prepare("PRAGMA foreign_key_check").step())
-        damaged(database, "a reference leads nowhere");
+        refuseDamaged(database, "a reference leads nowhere");
 
     const auto steps = sessionMigrations();
     const SqliteDatabase model = SqliteDatabase::inMemory("session schema");
     migrate(model, steps.first(static_cast<std::size_t>(schemaVersion(database))));
     if (schemaOf(database) != schemaOf(model))
-        damaged(database, "its tables are not as they were made");
+        refuseDamaged(database, "its tables are not as they were made");
 }
 
 } // namespace
@@ -129,8 +129,8 @@ void examineSession(const SqliteDatabase& database) {
         checkVersion(database);
         checkContent(database);
     } catch (const SqliteError& error) {
-        if (!error.damaged()) throw;
-        damaged(database, "its pages do not fit together");
+        if (!error.refuseDamaged()) throw;
+        refuseDamaged(database, "its pages do not fit together");
     }
 }
 

@@ -3,7 +3,9 @@
 #include "ui/panels/setup_panel.h"
 
 #include "core/error.h"
+#include "core/units.h"
 #include "ui/format.h"
+#include "ui/panels/fields.h"
 #include "ui/theme.h"
 
 #include <QComboBox>
@@ -19,8 +21,6 @@
 namespace shardlens {
 
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 QString bindingsText(const std::map<std::string, std::int64_t>& bindings) {
     QStringList parts;
@@ -49,14 +49,6 @@ std::map<std::string, std::int64_t> parseBindings(const QString& typed) {
         bindings[sides[0].trimmed().toStdString()] = value;
     }
     return bindings;
-}
-
-template <typename Field>
-Field* named(Field* field, const QString& object, const QString& accessible, const QString& tip) {
-    field->setObjectName(object);
-    field->setAccessibleName(accessible);
-    field->setToolTip(tip);
-    return field;
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "ui/panels/timeline_form.h"
 
 #include "ui/format.h"
+#include "ui/panels/fields.h"
 #include "ui/views/timeline_geometry.h"
 
 #include <QComboBox>
@@ -39,14 +40,6 @@ public:
     using QDoubleSpinBox::QDoubleSpinBox;
     QString textFromValue(double value) const override { return timelineNumber(value, 0); }
 };
-
-template <typename Field>
-Field* named(Field* field, const QString& object, const QString& accessible, const QString& tip) {
-    field->setObjectName(object);
-    field->setAccessibleName(accessible);
-    field->setToolTip(tip);
-    return field;
-}
 
 QSpinBox* sizeBox(QWidget* parent, const QString& object, const QString& name, const QString& tip,
                   int value, int most) {

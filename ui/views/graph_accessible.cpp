@@ -83,7 +83,7 @@ private:
     mutable std::map<int, QAccessible::Id> m_children;
 };
 
-QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
+QAccessibleInterface* makeGraphAccessible(const QString&, QObject* object) {
     auto* view = qobject_cast<GraphView*>(object);
     return view ? new GraphAccessible(view) : nullptr;
 }
@@ -91,7 +91,7 @@ QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
 } // namespace
 
 void installGraphAccessibility() {
-    QAccessible::installFactory(makeAccessible);
+    QAccessible::installFactory(makeGraphAccessible);
 }
 
 } // namespace shardlens

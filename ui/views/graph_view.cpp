@@ -4,6 +4,7 @@
 #include "ui/views/graph_view.h"
 
 #include "ui/format.h"
+#include "ui/theme.h"
 
 #include <QHelpEvent>
 #include <QPainter>
@@ -16,7 +17,6 @@ namespace shardlens {
 namespace {
 
 constexpr double kLeastZoom = 0.004, kMostZoom = 4;
-constexpr int kStaleDelayMilliseconds = 150;
 
 /// At which an area just fits into a widget with a margin, at most `most`.
 double fittingZoom(const QRectF& area, QSize size, double most) {

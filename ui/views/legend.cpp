@@ -11,7 +11,7 @@ namespace shardlens {
 
 namespace {
 
-constexpr double kMargin = 8, kGap = 16;
+constexpr double kMargin = 8, kEntryGap = 16;
 
 } // namespace
 
@@ -127,7 +127,7 @@ std::vector<QRectF> Legend::place(const std::vector<Entry>& list) const {
             y += line;
         }
         rects.emplace_back(x, y, wide, line);
-        x += wide + kGap;
+        x += wide + kEntryGap;
     }
     return rects;
 }

@@ -145,7 +145,7 @@ QAccessible::State PartAccessible::state() const {
     return state;
 }
 
-QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
+QAccessibleInterface* makeTimelineAccessible(const QString&, QObject* object) {
     auto* view = qobject_cast<TimelineView*>(object);
     return view ? new TimelineAccessible(view) : nullptr;
 }
@@ -153,7 +153,7 @@ QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
 } // namespace
 
 void installTimelineAccessibility() {
-    QAccessible::installFactory(makeAccessible);
+    QAccessible::installFactory(makeTimelineAccessible);
 }
 
 } // namespace shardlens

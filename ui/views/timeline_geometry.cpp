@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kLeastRow = 17, kMostRow = 46;
 constexpr double kComputeShare = 0.64; ///< of a row's height, where there are other streams
-constexpr double kGap = 3;             ///< between rows
+constexpr double kRowGap = 3;          ///< between rows
 
 /// 1, 2 or 5 times a power of ten, at least `least`.
 double niceStep(double least) {
@@ -43,7 +43,7 @@ int TimelineGeometry::rowAt(double y) const {
 QRectF TimelineGeometry::lane(const TimelinePicture& picture, std::size_t index) const {
     const TimelineLane& shown = picture.lanes()[index];
     const TimelineRow& its = picture.rows()[shown.row];
-    const double gap = rowHeight > 8 ? kGap : rowHeight > 3 ? 1 : 0;
+    const double gap = rowHeight > 8 ? kRowGap : rowHeight > 3 ? 1 : 0;
     const QRectF whole = row(shown.row).adjusted(0, 0, 0, -gap);
     if (its.lanes == 1) return whole;
     const double tall = std::round(whole.height() * kComputeShare);

@@ -3,6 +3,7 @@
 #include "ui/views/timeline_view.h"
 
 #include "ui/format.h"
+#include "ui/theme.h"
 
 #include <QHelpEvent>
 #include <QPainter>
@@ -18,9 +19,9 @@ using namespace schedule;
 
 namespace {
 
-constexpr double kMostZoom = 1e9;   ///< makespan / visible time
-constexpr double kPlaySeconds = 12; ///< for the whole step
-constexpr int kFrameMilliseconds = 16, kStaleDelayMilliseconds = 150;
+constexpr double kMostTimeZoom = 1e9; ///< makespan / visible time
+constexpr double kPlaySeconds = 12;   ///< for the whole step
+constexpr int kFrameMilliseconds = 16;
 
 } // namespace
 
@@ -97,7 +98,7 @@ void TimelineView::setPlaceholder(const QString& text) {
 void TimelineView::setRange(double begin, double end) {
     if (!m_picture || !(m_picture->makespan() > 0) || !(end > begin)) return;
     const double whole = m_picture->makespan();
-    const double span = std::clamp(end - begin, whole / kMostZoom, whole);
+    const double span = std::clamp(end - begin, whole / kMostTimeZoom, whole);
     m_window.begin = std::clamp((begin + end - span) / 2, 0.0, whole - span);
     m_window.end = m_window.begin + span;
     update();

@@ -15,7 +15,7 @@ namespace shardlens::hf {
 void requireHead(const Context& context, std::initializer_list<std::string_view> known) {
     if (std::ranges::find(known, context.head) != known.end()) return;
     context.config.fail(fmt::format("the head {} of model type {} is not known",
-                                    shardlens::quoted(context.head), context.modelType),
+                                    shardlens::inQuotes(context.head), context.modelType),
                         fmt::format("known heads are {}", fmt::join(known, ", ")));
 }
 
@@ -46,7 +46,7 @@ std::string activationOf(const Context& context, std::string_view fallback) {
     if (found != kFunctions.end()) return std::string(found->second);
     std::vector<std::string_view> known;
     for (const auto& entry : kFunctions) known.push_back(entry.first);
-    context.config.fail(fmt::format("the activation {} is not known", shardlens::quoted(name)),
+    context.config.fail(fmt::format("the activation {} is not known", shardlens::inQuotes(name)),
                         fmt::format("known ones are {}", fmt::join(known, ", ")));
 }
 

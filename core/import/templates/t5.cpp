@@ -28,7 +28,7 @@ void readFeedForward(const Config& config, T5& model) {
     if (text == "gelu_new") text = "gelu";
     if (text != "relu" && text != "gelu" && text != "silu")
         config.fail(fmt::format("\"feed_forward_proj\" is {}, which is not known",
-                                shardlens::quoted(config.text("feed_forward_proj"))),
+                                shardlens::inQuotes(config.text("feed_forward_proj"))),
                     "known ones are relu, gelu, silu and gated- before one of these");
     model.activation = text;
 }

@@ -3,6 +3,7 @@
 #include "core/plan/planners/pipeline_document.h"
 
 #include "core/error.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +12,6 @@
 namespace shardlens {
 
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 std::string meshText(const StageOptionInfo& option) {
     std::string text = fmt::format("{} x", option.replicas);

@@ -6,6 +6,7 @@
 #include "core/plan/planners/megatron_grid.h"
 #include "core/plan/planners/stage_space.h"
 #include "core/schedule/catalogue.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,6 @@ namespace shardlens {
 
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 // Plans are looked for below a ceiling above the least bound: candidates that only slower plans
 // have are not made. The ceiling is raised as long as there is none.
 constexpr double kFirstExcess = 0.03, kLastExcess = 20;

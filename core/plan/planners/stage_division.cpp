@@ -14,7 +14,7 @@ namespace shardlens {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kUnreachable = std::numeric_limits<double>::infinity();
 constexpr double kMostCounted = 1 << 20; // Alpa clips numbers of successors there
 
 /// All dynamic programs of one problem.
@@ -36,9 +36,10 @@ public:
         ++m_programs;
         const std::size_t row = static_cast<std::size_t>(m_devices) + 1;
         const std::size_t table = row * (static_cast<std::size_t>(m_layers) + 1);
-        m_sums.assign(table * (m_byCount ? static_cast<std::size_t>(m_stages) + 1 : 1), kInf);
+        m_sums.assign(table * (m_byCount ? static_cast<std::size_t>(m_stages) + 1 : 1),
+                      kUnreachable);
         at(0, m_layers)[0] = 0;
-        double best = kInf;
+        double best = kUnreachable;
         for (int s = 1; s <= m_stages; ++s) {
             for (int first = m_layers - 1; first >= 0; --first) addStages(s, first, tMax);
             best = std::min(best, at(s, 0)[m_devices]);
@@ -84,7 +85,7 @@ private:
             for (int last = first; last < m_layers; ++last)
                 for (int m = 0; m < submeshCount(); ++m) {
                     const StageOption* option = quickest(first, last, m, successors);
-                    least.push_back(option ? option->seconds : kInf);
+                    least.push_back(option ? option->seconds : kUnreachable);
                 }
         return least;
     }
@@ -215,12 +216,12 @@ std::optional<StageDivision> divideStages(const StageProblem& problem,
                                           const DivisionOptions& options) {
     Division division(problem);
     const double following = problem.microBatches() - 1;
-    const double leastSum = division.run(kInf); // no division has a smaller one
+    const double leastSum = division.run(kUnreachable); // no division has a smaller one
     if (!std::isfinite(leastSum)) return std::nullopt;
 
     StageDivision best;
-    best.seconds = kInf;
-    double tried = -kInf, bestMax = kInf;
+    best.seconds = kUnreachable;
+    double tried = -kUnreachable, bestMax = kUnreachable;
     for (std::size_t i = firstFeasible(division); i < division.candidates().size(); ++i) {
         const double tMax = division.candidates()[i];
         if (options.earlyStop && leastSum + following * tMax >= best.seconds) break;

@@ -17,7 +17,7 @@ namespace shardlens::schedule {
 namespace {
 
 using Slot = std::int64_t;
-constexpr std::size_t kLegs = 4, kWeights = 4;
+constexpr std::size_t kPatternLegs = 4, kWeights = 4;
 constexpr Slot kPeriod = 6;
 
 /// By lane: the slots of micro-batch 0, 1, … on one device.
@@ -103,14 +103,14 @@ std::vector<Element> inOrder(const std::vector<Lanes>& devices) {
 Slot dependencyOf(const std::vector<Lanes>& devices, const Element& e) {
     Slot last = -1;
     const bool down = e.lane == 0 || e.lane == 2;
-    if (e.lane < kLegs && down && e.device > 0) {
+    if (e.lane < kPatternLegs && down && e.device > 0) {
         last = std::max(last, devices[e.device - 1][e.lane][e.index]);
     }
-    if (e.lane < kLegs && !down && e.device + 1 < devices.size()) {
+    if (e.lane < kPatternLegs && !down && e.device + 1 < devices.size()) {
         last = std::max(last, devices[e.device + 1][e.lane][e.index]);
     }
     const Lanes& own = devices[e.device];
-    if (e.lane > 0 && e.lane < kLegs) last = std::max(last, own[e.lane - 1][e.index]);
+    if (e.lane > 0 && e.lane < kPatternLegs) last = std::max(last, own[e.lane - 1][e.index]);
     if (e.index > 0) last = std::max(last, own[e.lane][e.index - 1]);
     return last;
 }
@@ -179,13 +179,13 @@ private:
     std::int64_t m_limit = 0;
 };
 
-using Pattern = std::array<Slot, kLegs>;
+using Pattern = std::array<Slot, kPatternLegs>;
 
 Orders fromPattern(const ScheduleSpec& spec, const std::vector<Pattern>& pattern) {
     std::vector<Lanes> devices;
     for (const Pattern& first : pattern) {
-        Lanes lanes(kLegs);
-        for (std::size_t leg = 0; leg < kLegs; ++leg) {
+        Lanes lanes(kPatternLegs);
+        for (std::size_t leg = 0; leg < kPatternLegs; ++leg) {
             for (std::uint32_t i = 0; i < spec.microBatches; ++i) {
                 lanes[leg].push_back(first[leg] + kPeriod * i);
             }
@@ -201,7 +201,7 @@ Orders fromPattern(const ScheduleSpec& spec, const std::vector<Pattern>& pattern
             for (Lanes& lanes : devices) placeWeights(lanes, false);
         }
         squeeze(devices);
-        for (Lanes& lanes : devices) lanes.resize(kLegs);
+        for (Lanes& lanes : devices) lanes.resize(kPatternLegs);
     }
     for (Lanes& lanes : devices) placeWeights(lanes, true);
 

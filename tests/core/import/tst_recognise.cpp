@@ -418,7 +418,7 @@ void TestRecognise::textIsCleaned() {
     QCOMPARE(cleaned("\xf4\x90\x80\x80"), std::string("????")); // beyond Unicode
     QCOMPARE(cleaned("a\xc3"), std::string("a?"));              // cut off
     QCOMPARE(cleaned(std::string("a\0b\n", 4)), std::string("a?b?"));
-    QVERIFY(shardlens::quoted(std::string(1000, 'x')).size() < 100);
+    QVERIFY(shardlens::inQuotes(std::string(1000, 'x')).size() < 100);
 }
 
 QTEST_GUILESS_MAIN(TestRecognise)

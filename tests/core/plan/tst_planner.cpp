@@ -3,6 +3,7 @@
 // problem, pins, alternatives against re-optimised pins, memory limits.
 #include "core/error.h"
 #include "core/plan/pins.h"
+#include "core/units.h"
 #include "tests/core/support/graphs.h"
 #include "tests/core/support/planning.h"
 
@@ -13,8 +14,6 @@
 using namespace shardlens;
 
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 PlanRequest request(int nodes = 2, std::vector<AxisSize> mesh = {{"dp", 2}, {"tp", 8}}) {
     PlanRequest r;
