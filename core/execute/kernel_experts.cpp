@@ -4,7 +4,9 @@
 #include "core/execute/kernel_recorded.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 namespace shardlens::kernels {
 
@@ -47,24 +49,62 @@ struct GatesProgram {
     }
 };
 
+/// What an expert does with its first product and, if there is one, its third.
+class Activation {
+public:
+    explicit Activation(const KernelContext& context)
+        : m_name(context.op().attributes.text("function", "relu")),
+          m_function(findScalarFunction(m_name)) {
+        const Attributes& a = context.op().attributes;
+        m_alpha = a.number("alpha", 1);
+        m_beta = a.number("beta", 0);
+        m_limit = a.number("limit", 0);
+        if (isGated()) return;
+        if (m_function == nullptr) fail(context, "there is no activation '" + m_name + "'");
+        m_settings = scalarSettings(*m_function, a, DType::F64, DType::F64);
+    }
+
+    template <typename T>
+    T operator()(const T& first, const std::optional<T>& third) const {
+        if (isGated()) return gated(first, third.value_or(T(1)));
+        const T out = applied(*m_function, m_settings, first);
+        return third ? out * *third : out;
+    }
+
+private:
+    bool isGated() const { return m_name == "swiglu"; }
+
+    template <typename T>
+    T gated(const T& first, const T& third) const {
+        const auto cut = [&](const T& x, double least) {
+            if (m_limit <= 0) return x;
+            return valueOf(x) > m_limit ? T(m_limit) : valueOf(x) < least ? T(least) : x;
+        };
+        const T a = cut(first, -std::numeric_limits<double>::infinity()), b = cut(third, -m_limit);
+        return a / (T(1) + exponential(T(-m_alpha) * a)) * (b + T(m_beta));
+    }
+
+    std::string m_name;
+    const ScalarFunction* m_function;
+    ScalarSettings m_settings;
+    double m_alpha = 1, m_beta = 0, m_limit = 0;
+};
+
 struct ExpertsProgram {
     template <typename T>
     NumberLists<T> operator()(const KernelContext& context, Operands operands,
                               const NumberLists<T>& numbers) const {
-        const std::string name = context.op().attributes.text("function", "relu");
-        const ScalarFunction* function = findScalarFunction(name);
-        if (function == nullptr) fail(context, "there is no activation '" + name + "'");
-        const ScalarSettings settings =
-            scalarSettings(*function, context.op().attributes, DType::F64, DType::F64);
+        const Activation activation(context);
         const Shape weights = context.operandShape(2);
         const auto experts = static_cast<std::size_t>(weights[0]),
                    h = static_cast<std::size_t>(weights[1]),
                    f = static_cast<std::size_t>(weights[2]);
         const std::vector<T>&x = numbers[0], &gates = numbers[1];
         std::vector<T> y(x.size(), T(0));
-        /// Row e of tokens t times column j of an expert's first or third weights.
-        const auto product = [&](std::size_t operand, std::size_t t, std::size_t e, std::size_t j) {
-            T sum(0);
+        /// Row t of the tokens times column j of an expert's first or third weights, with its bias.
+        const auto product = [&](std::size_t operand, std::size_t bias, std::size_t t,
+                                 std::size_t e, std::size_t j) {
+            T sum = hasOperand(operands, bias) ? numbers[bias][e * f + j] : T(0);
             for (std::size_t i = 0; i < h; ++i)
                 sum = sum + x[t * h + i] * numbers[operand][(e * h + i) * f + j];
             return sum;
@@ -72,11 +112,10 @@ struct ExpertsProgram {
         for (std::size_t t = 0; t < x.size() / h; ++t)
             for (std::size_t e = 0; e < experts; ++e)
                 for (std::size_t j = 0; j < f; ++j) {
-                    T inner = product(2, t, e, j);
-                    if (hasOperand(operands, 4)) inner = inner + numbers[4][e * f + j];
-                    T out = applied(*function, settings, inner);
-                    if (hasOperand(operands, 5)) out = out * product(5, t, e, j);
-                    out = out * gates[t * experts + e];
+                    std::optional<T> third;
+                    if (hasOperand(operands, 5)) third = product(5, 6, t, e, j);
+                    const T out =
+                        activation(product(2, 4, t, e, j), third) * gates[t * experts + e];
                     for (std::size_t i = 0; i < h; ++i)
                         y[t * h + i] = y[t * h + i] + out * numbers[3][(e * f + j) * h + i];
                 }

@@ -260,6 +260,7 @@ std::vector<Kernel> imageKernels() {
         {OpKind::LocalNorm, localNormForward, localNormBackward},
         {OpKind::Resize, resizeForward, resizeBackward},
         gridSampleKernel(),
+        roiAlignKernel(),
     };
 }
 

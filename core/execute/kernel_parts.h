@@ -13,6 +13,7 @@ Kernel normKernel();
 Kernel crossEntropyKernel();
 Kernel rotaryKernel();
 Kernel gridSampleKernel();
+Kernel roiAlignKernel();
 Kernel poolKernel();
 Kernel globalPoolKernel();
 Kernel reduceWindowKernel();

@@ -72,6 +72,22 @@ bool blockwise(Translation& t, std::string_view function, DType dtype) {
     return true;
 }
 
+TensorId dequantised(Translation& t, TensorId weights, TensorId scales, std::int64_t bits,
+                     DType dtype) {
+    const TensorSpec given = t.specOf(weights);
+    Shape blocks = t.specOf(scales).shape;
+    if (blocks.size() < given.shape.size()) blocks.push_back(1);
+    const std::int64_t size = given.shape.back() / blocks.back();
+    Shape each = blocks, inside = blocks;
+    each.push_back(1);
+    inside.push_back(size);
+    const TensorId middle = t.number(static_cast<double>(1 << (bits - 1)), given.dtype);
+    const TensorId numbers =
+        t.step(OpKind::Elementwise, quantisation("dequantize", dtype),
+               {t.reshaped(weights, inside), t.reshaped(scales, each), middle});
+    return t.reshaped(numbers, given.shape);
+}
+
 std::vector<Rule> blockedRules() {
     return {{"MatMulNBits", matMulNBits}};
 }

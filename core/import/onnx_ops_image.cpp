@@ -139,6 +139,20 @@ void gridSample(Translation& t, std::string_view) {
              {t.input(0), t.input(1)});
 }
 
+/// Until opset 16 regions were not moved by half a pixel.
+void roiAlign(Translation& t, std::string_view) {
+    const std::string_view usual = t.opset() < 16 ? "output_half_pixel" : "half_pixel";
+    t.result(OpKind::RoiAlign,
+             {{"height", t.integer("output_height", 1)},
+              {"width", t.integer("output_width", 1)},
+              {"mode", std::string(t.text("mode", "avg"))},
+              {"scale", t.number("spatial_scale", 1)},
+              {"sampling_ratio", t.integer("sampling_ratio", 0)},
+              {"half_pixel",
+               std::int64_t{t.text("coordinate_transformation_mode", usual) == "half_pixel"}}},
+             {t.input(0), t.input(1), t.input(2)});
+}
+
 void localResponseNorm(Translation& t, std::string_view) {
     t.result(OpKind::LocalNorm,
              {{"size", t.integer("size", 1)},
@@ -152,10 +166,8 @@ void localResponseNorm(Translation& t, std::string_view) {
 
 std::vector<Rule> imageRules() {
     return {
-        {"Resize", resize},
-        {"Upsample", resize},
-        {"GridSample", gridSample},
-        {"LRN", localResponseNorm},
+        {"Resize", resize},     {"Upsample", resize},       {"GridSample", gridSample},
+        {"RoiAlign", roiAlign}, {"LRN", localResponseNorm},
     };
 }
 

@@ -13,6 +13,7 @@ struct RoleReader {
     std::string_view type;
     std::size_t operand;
     Role role;
+    std::string_view bits = {}; ///< attribute that says how many bits a weight has; absent: 4
 };
 
 // clang-format off: a table
@@ -30,14 +31,20 @@ constexpr RoleReader kReaders[] = {
     {"QLinearMatMul", 3, Role::QuantizedWeight},
     {"QLinearConv", 3, Role::QuantizedWeight},
     {"QLinearConv", 8, Role::QuantizedWeight},
-    {"MatMulNBits", 1, Role::QuantizedWeight},
+    {"MatMulNBits", 1, Role::QuantizedWeight, "bits"},
     {"MatMulNBits", 2, Role::Fixed},
+    {"QMoE", 2, Role::QuantizedWeight, "expert_weight_bits"},
+    {"QMoE", 3, Role::Fixed},
+    {"QMoE", 5, Role::QuantizedWeight, "expert_weight_bits"},
+    {"QMoE", 6, Role::Fixed},
+    {"QMoE", 8, Role::QuantizedWeight, "expert_weight_bits"},
+    {"QMoE", 9, Role::Fixed},
 };
 // clang-format on
 
 Role roleOf(const RoleReader& reader, const Node& node) {
-    if (reader.type != "MatMulNBits" || reader.role != Role::QuantizedWeight) return reader.role;
-    const Attribute* bits = node.attribute("bits");
+    if (reader.bits.empty()) return reader.role;
+    const Attribute* bits = node.attribute(reader.bits);
     return bits == nullptr || bits->integer == 4 ? Role::Packed4Bit : reader.role;
 }
 

@@ -14,7 +14,7 @@ namespace shardlens::onnx {
 enum class Role : std::uint8_t {
     Fixed,           ///< floats that are not trained: running statistics, scales
     QuantizedWeight, ///< integers that stand for trained numbers
-    Packed4Bit,      ///< likewise, two in a byte (com.microsoft's MatMulNBits)
+    Packed4Bit,      ///< likewise, two in a byte (com.microsoft's MatMulNBits, QMoE)
 };
 using RoleMap = std::unordered_map<std::string_view, Role>;
 

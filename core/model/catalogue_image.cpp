@@ -89,6 +89,39 @@ FactorRule gridSampleRule(const OpView& view) {
     return rule;
 }
 
+// --- RoiAlign: every region looks anywhere in its image -----------------------------------------
+
+std::vector<TensorSpec> roiAlignShape(const OpView& view) {
+    const Shape &x = shapeOf(view, 0), &regions = shapeOf(view, 1);
+    require(x.size() == 4 && regions.size() == 2 && regions[1] == 4 &&
+                shapeOf(view, 2) == Shape{regions[0]},
+            view, "regions need x[b,C,h,w], regions[r,4] and image[r]");
+    const std::int64_t height = view.op.attributes.integer("height", 1),
+                       width = view.op.attributes.integer("width", 1);
+    require(height > 0 && width > 0, view, "regions need a height and a width");
+    return {{view.inputs[0].dtype, {regions[0], x[1], height, width}}};
+}
+
+FactorRule roiAlignRule(const OpView& view) {
+    FactorRule rule = emptyRule(view);
+    const Shape &x = view.inputs[0].shape, &y = view.outputs[0].shape;
+    const int r = rule.addFactor("r", y[0]), c = rule.addFactor("c", x[1]);
+    const auto whole = [&](const char* name, std::int64_t size) {
+        return DimFactors{rule.addFactor(name, size, FactorKind::Replicate)};
+    };
+    rule.operands[0] = {whole("images", x[0]), {c}, whole("in_h", x[2]), whole("in_w", x[3])};
+    rule.operands[1] = {{r}, whole("corners", 4)};
+    rule.operands[2] = {{r}};
+    rule.results[0] = {{r}, {c}, whole("h", y[2]), whole("w", y[3])};
+    return rule;
+}
+
+/// Four pixels a sample; where the samples follow from the regions, four samples a bin are assumed.
+double roiAlignFlops(const OpView& view, const FactorRule&) {
+    const auto ratio = static_cast<double>(view.op.attributes.integer("sampling_ratio", 0));
+    return 8 * (ratio > 0 ? ratio * ratio : 4) * elementsOf(view.outputs[0].shape);
+}
+
 } // namespace
 
 std::vector<Row> imageRows() {
@@ -98,6 +131,7 @@ std::vector<Row> imageRows() {
         {LocalNorm, localNormShape, localNormRule, kVector, localNormFlops, nullptr, saveOperands},
         {Resize, resizeShape, resizeRule, kVector, resizeFlops},
         {GridSample, gridSampleShape, gridSampleRule, kVector, resizeFlops, nullptr, saveOperands},
+        {RoiAlign, roiAlignShape, roiAlignRule, kVector, roiAlignFlops, nullptr, saveOperands},
     };
 }
 

@@ -123,6 +123,9 @@ ExpertDims expertDims(const OpView& view) {
             "the experts' bias does not fit");
     require(!view.hasInput(5) || view.inputs[5].shape == w1, view,
             "the experts' third weights do not fit");
+    require(!view.hasInput(6) ||
+                (view.hasInput(5) && view.inputs[6].shape == Shape{d.experts, d.f}),
+            view, "the experts' third bias does not fit");
     return d;
 }
 
@@ -147,6 +150,7 @@ FactorRule expertsRule(const OpView& view) {
     rule.operands[3] = {{e}, {f}, {h}};
     if (view.hasInput(4)) rule.operands[4] = {{e}, {f}};
     if (view.hasInput(5)) rule.operands[5] = {{e}, {h}, {f}};
+    if (view.hasInput(6)) rule.operands[6] = {{e}, {f}};
     return rule;
 }
 

@@ -49,6 +49,7 @@ constexpr std::array<std::string_view, 58> kKindNames{
     "LocalNorm",
     "Resize",
     "GridSample",
+    "RoiAlign",
     "Recurrent",
     "Gates",
     "Experts",

@@ -82,16 +82,20 @@ enum class OpKind : std::uint8_t {
                ///< tf_crop_and_resize: region (begin.., end..), outside]
     GridSample, ///< x[b,C,h,w], grid[b,h',w',2] -> [b,C,h',w']; [mode: "linear"|"nearest"|"cubic";
                 ///< padding: "zeros"|"border"|"reflection"; align_corners: 0/1]
-    Recurrent,  ///< x[s,b,i] W[D,G*h,i] R[D,G*h,h] (+bias[D,2*G*h], lengths[b], h0[D,b,h],
-                ///< c0[D,b,h], peepholes[D,3*h]) -> y[s,D,b,h], h[D,b,h] (, c[D,b,h]);
-                ///< [cell: "lstm"|"gru"|"rnn"; direction: "forward"|"reverse"|"bidirectional";
-                ///< activations: ONNX's names with commas; alphas, betas: theirs; clip: 0 for none;
-                ///< linear_before_reset, input_forget: 0/1]
-    Gates,      ///< router logits[.., E] -> weights of the `top_k` chosen experts, 0 for others;
-                ///< [top_k; normalize: 0/1, the chosen weights then add up to 1]
-    Experts,    ///< x[t.., h], gates[t.., E], w1[E,h,f], w2[E,f,h] (+bias1[E,f], w3[E,h,f]) ->
-                ///< [t.., h]: sum over E of gate * (act(x w1 + bias1) (* x w3)) w2;
-                ///< [function: the activation; top_k, for the FLOPs]
+    RoiAlign,   ///< x[b,C,h,w], regions[r,4] (x, y, x, y), image[r] -> [r,C,height,width];
+              ///< [height, width; mode: "avg"|"max"; scale: pixels a unit; sampling_ratio: samples
+              ///< of a bin each way, 0 = as many as its pixels; half_pixel: 0/1]
+    Recurrent, ///< x[s,b,i] W[D,G*h,i] R[D,G*h,h] (+bias[D,2*G*h], lengths[b], h0[D,b,h],
+               ///< c0[D,b,h], peepholes[D,3*h]) -> y[s,D,b,h], h[D,b,h] (, c[D,b,h]);
+               ///< [cell: "lstm"|"gru"|"rnn"; direction: "forward"|"reverse"|"bidirectional";
+               ///< activations: ONNX's names with commas; alphas, betas: theirs; clip: 0 for none;
+               ///< linear_before_reset, input_forget: 0/1]
+    Gates,     ///< router logits[.., E] -> weights of the `top_k` chosen experts, 0 for others;
+               ///< [top_k; normalize: 0/1, the chosen weights then add up to 1]
+    Experts,   ///< x[t.., h], gates[t.., E], w1[E,h,f], w2[E,f,h] (+bias1[E,f], w3[E,h,f],
+               ///< bias3[E,f]) -> [t.., h]: sum over E of gate * (act(x w1 + bias1) (* (x w3 +
+               ///< bias3))) w2; [function: the activation; top_k, for the FLOPs]. "swiglu": both
+               ///< products cut off at `limit` (0: not), a * sigmoid(alpha * a) * (b + beta)
     DynamicSlice,   ///< x, a position (integer scalar) for each dim -> [sizes]; the window is moved
                     ///< inside where it would leave x
     DynamicUpdate,  ///< x, update, a position for each dim -> x with the update there; likewise

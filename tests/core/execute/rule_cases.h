@@ -308,6 +308,14 @@ inline std::vector<RuleCase> imageCases() {
          GridSample,
          {{"mode", T("linear")}, {"padding", T("zeros")}},
          {{{4, 6, 3, 3}}, {{4, 2, 6, 2}}}},
+        {"regions",
+         RoiAlign,
+         {{"height", I{2}}, {"width", I{3}}, {"scale", 2.0}, {"half_pixel", I{1}}},
+         {{{3, 6, 4, 5}}, {{12, 4}}, ints({12})}},
+        {"regions largest",
+         RoiAlign,
+         {{"height", I{2}}, {"width", I{2}}, {"mode", T("max")}, {"sampling_ratio", I{2}}},
+         {{{3, 6, 4, 5}}, {{12, 4}}, ints({12})}},
     };
 }
 
@@ -476,6 +484,10 @@ inline std::vector<RuleCase> expertCases() {
          Experts,
          {{"function", T("silu")}, {"top_k", I{2}}},
          {{{6, 8}}, {{6, 4}}, {{4, 8, 12}}, {{4, 12, 8}}, {{4, 12}}, {{4, 8, 12}}}},
+        {"experts cut off",
+         Experts,
+         {{"function", T("swiglu")}, {"alpha", 1.5}, {"beta", 1.0}, {"limit", 0.5}},
+         {{{6, 8}}, {{6, 4}}, {{4, 8, 12}}, {{4, 12, 8}}, {{4, 12}}, {{4, 8, 12}}, {{4, 12}}}},
     };
 }
 

@@ -146,6 +146,43 @@ private slots:
                                     noise({2, 3}, -1, 1, 5), noise({2, 2, 3}, -1, 1, 6)},
                                    {{"function", Text("silu")}}));
     }
+    /// a = min(3, 2) and b = -min(4, 2) + 1: y = 0.5 * a * sigmoid(1.5 a) * b * 7.
+    void gatedExperts() {
+        const Attributes gated{
+            {"function", Text("swiglu")}, {"alpha", 1.5}, {"beta", 1.0}, {"limit", 2.0}};
+        const KernelCase op(OpKind::Experts,
+                            {numbers({1, 1}, {1}), numbers({1, 1}, {0.5}), numbers({1, 1, 1}, {2}),
+                             numbers({1, 1, 1}, {7}), numbers({1, 1}, {1}),
+                             numbers({1, 1, 1}, {-3}), numbers({1, 1}, {-1})},
+                            gated);
+        QVERIFY(std::abs(op.forward()[0].reals[0] - 0.5 * 2 / (1 + std::exp(-3.0)) * -1 * 7) <
+                1e-14);
+        VERIFY_GRADIENT(
+            KernelCase(OpKind::Experts,
+                       {noise({3, 2}), noise({3, 2}, 0, 1, 2), noise({2, 2, 3}, -1, 1, 3),
+                        noise({2, 3, 2}, -1, 1, 4), noise({2, 3}, -1, 1, 5),
+                        noise({2, 2, 3}, -1, 1, 6), noise({2, 3}, -1, 1, 7)},
+                       gated));
+    }
+    /// The mean over a region of a plane is the plane at its middle.
+    void regionsOfAPlane() {
+        Array x = numbers({1, 1, 6, 8}, std::vector<double>(48));
+        for (std::size_t i = 0; i < 48; ++i)
+            x.reals[i] = 2 * static_cast<double>(i % 8) - 3 * static_cast<double>(i / 8) + 1;
+        const KernelCase op(OpKind::RoiAlign,
+                            {x, numbers({1, 4}, {1.5, 1, 5.5, 4}), integers({1}, {0})},
+                            {{"height", kOne}, {"width", kOne}, {"half_pixel", kOne}});
+        QVERIFY(std::abs(op.forward()[0].reals[0] - (2 * 3.0 - 3 * 2.0 + 1)) < 1e-12);
+        for (const char* mode : {"avg", "max"})
+            VERIFY_GRADIENT(KernelCase(OpKind::RoiAlign,
+                                       {noise({2, 2, 4, 5}),
+                                        numbers({2, 4}, {0.3, 0.7, 2.9, 3.1, 1.2, 0.4, 3.3, 2.6}),
+                                        integers({2}, {1, 0})},
+                                       {{"height", std::int64_t{2}},
+                                        {"width", std::int64_t{2}},
+                                        {"mode", Text(mode)},
+                                        {"sampling_ratio", std::int64_t{2}}}));
+    }
     void localNorm() {
         const KernelCase op(
             OpKind::LocalNorm, {numbers({1, 3, 1}, {1, 2, 3})},

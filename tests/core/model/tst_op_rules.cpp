@@ -115,6 +115,13 @@ private slots:
         const OneOp sampled = oneOp(OpKind::GridSample, {real({2, 8, 5, 6}), real({2, 3, 4, 2})});
         QCOMPARE(sampled.shape(), (Shape{2, 8, 3, 4}));
         QCOMPARE(ruleOf(sampled), "([b,c,in_h,in_w],[b,h,w,xy])->([b,c,h,w]) whole={in_h,in_w,xy}");
+        const OneOp regions =
+            oneOp(OpKind::RoiAlign, {real({2, 8, 5, 6}), real({7, 4}), integer({7})},
+                  {{"height", 3_i}, {"width", 4_i}, {"sampling_ratio", 2_i}});
+        QCOMPARE(regions.shape(), (Shape{7, 8, 3, 4}));
+        QCOMPARE(ruleOf(regions), "([images,c,in_h,in_w],[r,corners],[r])->([r,c,h,w]) "
+                                  "whole={images,in_h,in_w,corners,h,w}");
+        QCOMPARE(forwardWork(regions.view(), regions.rule()).flops, 8.0 * 4 * 7 * 8 * 3 * 4);
     }
     void recurrentCells() {
         const OneOp lstm = oneOp(OpKind::Recurrent,
