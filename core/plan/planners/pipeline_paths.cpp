@@ -8,11 +8,7 @@
 
 namespace shardlens {
 
-namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-} // namespace
+namespace {} // namespace
 
 PipelinePaths::PipelinePaths(const PipelineProblem& problem, int mostStages)
     : m_problem(problem), m_units(problem.units()), m_devices(problem.allDevices()),
@@ -36,7 +32,7 @@ void PipelinePaths::price(double low, double high, double device) {
     const auto lists = static_cast<std::size_t>(m_problem.lists());
     m_steps.clear();
     m_stepsBegin.assign(1, 0);
-    m_least.assign(lists, kInf);
+    m_least.assign(lists, kNoPipeline);
     m_leastDevices.assign(lists, 0);
     for (std::size_t list = 0; list < lists; ++list) {
         for (const StageCandidate& c : m_problem.list(static_cast<int>(list)))
@@ -67,7 +63,7 @@ void PipelinePaths::addStep(std::size_t from, Step step) {
 double PipelinePaths::least(std::int32_t list, int behind) const {
     for (const Step& step : steps(static_cast<std::size_t>(list)))
         if (step.mostBehind >= behind) return step.cost;
-    return kInf;
+    return kNoPipeline;
 }
 
 void PipelinePaths::setLeastAt(int behind) {
@@ -110,8 +106,8 @@ double PipelinePaths::bound(SharedCells& cells, double target) {
 double PipelinePaths::uncounted(SharedCells& cells, double target) {
     ++m_paths;
     const auto units = static_cast<std::size_t>(m_units);
-    m_to.assign(units + 1, kInf);
-    m_from.assign(units + 1, kInf);
+    m_to.assign(units + 1, kNoPipeline);
+    m_from.assign(units + 1, kNoPipeline);
     m_devicesTo.assign(units + 1, 0);
     m_to[0] = m_offset;
     m_from[units] = 0;
@@ -143,7 +139,7 @@ double PipelinePaths::uncounted(SharedCells& cells, double target) {
 
 /// From the end of the chain on: m_behind. @return the most stages below target
 int PipelinePaths::pathsBehind(const StageCells& cells, double target) {
-    m_behind.assign(at(m_most + 1, 0), kInf);
+    m_behind.assign(at(m_most + 1, 0), kNoPipeline);
     m_behind[at(0, m_units)] = 0;
     bool any = true;
     int behind = 0;
@@ -153,7 +149,7 @@ int PipelinePaths::pathsBehind(const StageCells& cells, double target) {
         double* next = m_behind.data() + at(behind + 1, 0);
         for (int unit = m_units; unit > 0; --unit) {
             const double here = m_behind[at(behind, unit)];
-            if (here == kInf) continue;
+            if (here == kNoPipeline) continue;
             for (const auto& cell : cells.before(unit)) {
                 const double cost = here + m_leastAt[static_cast<std::size_t>(cell.list)];
                 if (cost >= next[cell.first]) continue;
@@ -174,22 +170,22 @@ int PipelinePaths::pathsBehind(const StageCells& cells, double target) {
 double PipelinePaths::counted(SharedCells& cells, double target) {
     ++m_paths;
     const int most = pathsBehind(*cells, target);
-    m_ahead.assign(at(m_most + 1, 0), kInf);
-    double least = kInf;
+    m_ahead.assign(at(m_most + 1, 0), kNoPipeline);
+    double least = kNoPipeline;
     for (int behind = 0; behind <= most; ++behind) {
         if (m_problem.exactStages > 0 && behind != m_problem.exactStages) continue;
         m_ahead[at(behind, 0)] = m_offset;
         least = std::min(least, m_behind[at(behind, 0)] + m_offset);
     }
     least = std::min(least, m_dropped);
-    std::vector<double> through(cells->cells.size(), kInf);
+    std::vector<double> through(cells->cells.size(), kNoPipeline);
     for (int behind = most - 1; behind >= 0; --behind) {
         setLeastAt(behind);
         const double* rest = m_ahead.data() + at(behind + 1, 0);
         for (int unit = 1; unit <= m_units; ++unit) {
             const double from = m_behind[at(behind, unit)];
-            if (from == kInf) continue;
-            double ahead = kInf;
+            if (from == kNoPipeline) continue;
+            double ahead = kNoPipeline;
             for (std::size_t i = cells->begin[static_cast<std::size_t>(unit)];
                  i < cells->begin[static_cast<std::size_t>(unit) + 1]; ++i) {
                 const auto& cell = cells->cells[i];

@@ -15,8 +15,6 @@ namespace shardlens {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 bool beats(const StageCandidate& a, const StageCandidate& b, Gates gates) {
     return a.pool == b.pool && a.devices <= b.devices && a.fill <= b.fill &&
            (gates == Gates::Equal || a.gate <= b.gate) && a.mostBehind >= b.mostBehind;
@@ -93,7 +91,7 @@ std::span<const StageCandidate> PipelineProblem::candidates(int first, int last)
 }
 
 double pipelineSeconds(const std::vector<PipelineStage>& stages) {
-    double fill = 0, gate = -kInf;
+    double fill = 0, gate = -kNoPipeline;
     for (const PipelineStage& stage : stages) {
         fill += stage.candidate.fill;
         gate = std::max(gate, stage.candidate.gate);

@@ -23,6 +23,9 @@
 
 namespace shardlens {
 
+/// Seconds of what cannot be.
+inline constexpr double kNoPipeline = std::numeric_limits<double>::infinity();
+
 /// Kinds of devices that a cluster may have.
 inline constexpr std::size_t kDevicePools = 2;
 using DeviceCounts = std::array<int, kDevicePools>;

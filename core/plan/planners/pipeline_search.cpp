@@ -11,8 +11,6 @@ namespace shardlens {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// The problem's own, which outlive the search.
 SharedCells unowned(const StageCells& cells) {
     return {std::shared_ptr<void>{}, &cells};
@@ -24,7 +22,7 @@ int mostStages(const PipelineProblem& problem) {
 }
 
 struct Tuned {
-    double bound = -kInf;
+    double bound = -kNoPipeline;
     double device = 0; ///< seconds that one is priced with
 };
 
@@ -35,7 +33,7 @@ Tuned tune(PipelinePaths& paths, SharedCells& cells, double low, double high, do
     constexpr int kTrials = 8;
     const int devices = paths.devices();
     Tuned best;
-    double least = 0, most = kInf;
+    double least = 0, most = kNoPipeline;
     if (device == 0) device = std::max(low, high / 64) / devices;
     for (int trial = 0; trial < kTrials && device > 0 && best.bound < target; ++trial) {
         paths.price(low, high, device);
@@ -44,7 +42,7 @@ Tuned tune(PipelinePaths& paths, SharedCells& cells, double low, double high, do
         const int used = paths.devicesOnPath();
         if (used == devices) break;
         (used > devices ? least : most) = device;
-        device = most == kInf ? 2 * device : (least + most) / 2;
+        device = most == kNoPipeline ? 2 * device : (least + most) / 2;
     }
     return best;
 }
@@ -62,7 +60,7 @@ public:
     }
 
     PipelineSolution run() {
-        double bound = kInf;
+        double bound = kNoPipeline;
         if (!m_gates.empty()) {
             push({0, 0, 0, m_gates.size() - 1, unowned(m_problem.cells())});
             bound = takeBrackets();
@@ -101,7 +99,7 @@ private:
             push({bracket.bound, bracket.device, middle + 1, bracket.high,
                   std::move(bracket.cells)});
         }
-        return kInf;
+        return kNoPipeline;
     }
 
     /// Bounds a bracket and keeps it if it can hold something better.
