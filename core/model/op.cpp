@@ -10,7 +10,7 @@ namespace shardlens {
 namespace {
 
 /// In the order of OpKind.
-constexpr std::array<std::string_view, 58> kKindNames{
+constexpr std::array<std::string_view, 59> kKindNames{
     "Input",
     "Parameter",
     "Constant",
