@@ -12,10 +12,6 @@ namespace {
 
 using Specs = std::vector<std::optional<TensorSpec>>;
 
-void likeFirst(Translation& t, std::string_view) {
-    t.opaque({t.spec(0)});
-}
-
 /// Result sizes that only the data tell are taken at their largest.
 void largest(Translation& t, Specs specs) {
     t.builder().import().report.dataDependent(t.type());
@@ -55,13 +51,6 @@ void nonMaxSuppression(Translation& t, std::string_view) {
     largest(t, {TensorSpec{DType::I64, {static_cast<std::int64_t>(rows), 3}}});
 }
 
-void roiAlign(Translation& t, std::string_view) {
-    t.require(t.rank(0) == 4 && t.rank(1) == 2, "image and regions do not fit");
-    t.opaque({TensorSpec{t.dtype(0),
-                         {t.shape(1)[0], t.shape(0)[1], t.integer("output_height", 1),
-                          t.integer("output_width", 1)}}});
-}
-
 void multinomial(Translation& t, std::string_view) {
     t.require(t.rank(0) == 2, "the operand must be a matrix");
     t.opaque({TensorSpec{t.dtypeAttribute("dtype").value_or(DType::I32),
@@ -88,10 +77,12 @@ void embedLayerNorm(Translation& t, std::string_view) {
 
 std::vector<Rule> shapeOnlyRules() {
     return {
-        {"QMoE", likeFirst},    {"Compress", compress},
-        {"Unique", unique},     {"NonMaxSuppression", nonMaxSuppression},
-        {"RoiAlign", roiAlign}, {"Multinomial", multinomial},
-        {"Det", determinant},   {"EmbedLayerNormalization", embedLayerNorm},
+        {"Compress", compress},
+        {"Unique", unique},
+        {"NonMaxSuppression", nonMaxSuppression},
+        {"Multinomial", multinomial},
+        {"Det", determinant},
+        {"EmbedLayerNormalization", embedLayerNorm},
     };
 }
 
