@@ -129,7 +129,7 @@ void examineSession(const SqliteDatabase& database) {
         checkVersion(database);
         checkContent(database);
     } catch (const SqliteError& error) {
-        if (!error.refuseDamaged()) throw;
+        if (!error.damaged()) throw;
         refuseDamaged(database, "its pages do not fit together");
     }
 }
