@@ -49,6 +49,12 @@ SavedTensors saveOperands(const OpView& view) {
     return saved;
 }
 
+SavedTensors saveIndices(const OpView& view) {
+    SavedTensors saved = saveNothing(view);
+    if (saved.operands.size() > 1) saved.operands[1] = true;
+    return saved;
+}
+
 SavedTensors saveResult(const OpView& view) {
     SavedTensors saved = saveNothing(view);
     if (!saved.results.empty()) saved.results[0] = true;
