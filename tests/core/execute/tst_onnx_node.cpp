@@ -110,10 +110,11 @@ Prepared prepare(const NodeCase& node) {
 struct Tolerance {
     double relative, absolute;
 };
-/// Windows of ONNX's data were made with 3.1415 for pi, bicubic samples were written down with four
-/// digits.
+/// Windows of ONNX's data were made with 3.1415 for pi; bicubic samples and means of regions were
+/// written down with four digits.
 bool isRough(const std::string& name) {
-    return name.find("window") != std::string::npos || name == "gridsample_bicubic";
+    return name.find("window") != std::string::npos || name == "gridsample_bicubic" ||
+           name.starts_with("roialign_aligned");
 }
 
 Tolerance toleranceOf(DType dtype, const std::string& name) {
