@@ -26,6 +26,12 @@ void addPinOptions(CLI::App& command, PipelineOptions& options) {
         ->check(CLI::PositiveNumber);
     number("--tp", options.tensor, "Only this many devices that share a micro-batch");
     number("--dp", options.data, "Only this many replicas of each stage");
+    number("--cp", options.context, "Only this context-parallel degree (planner megatron)");
+    number("--ep", options.expert, "Only this expert-parallel degree (planner megatron)");
+    command
+        .add_option("--sp", options.sequenceParallel,
+                    "Sequence parallelism in the tensor group: on or off (planner megatron)")
+        ->check(CLI::IsMember({"on", "off"}));
     command.add_option("--zero", options.zero, "Only this ZeRO stage")->check(CLI::Range(0, 3));
     command.add_option("--recompute", options.recompute, "Only this recomputation")
         ->check(CLI::IsMember({"none", "selective", "full"}));
@@ -51,6 +57,9 @@ void PipelineOptions::apply(PlanRequest& request) const {
     pin(setup.stages, stages, 0);
     pin(setup.pins.tensor, tensor, 0);
     pin(setup.pins.data, data, 0);
+    pin(setup.pins.context, context, 0);
+    pin(setup.pins.expert, expert, 0);
+    if (!sequenceParallel.empty()) setup.pins.sequenceParallel = sequenceParallel == "on";
     pin(setup.pins.zero, zero, -1);
     if (!recompute.empty())
         setup.pins.recompute = recompute == "none"        ? Recompute::None

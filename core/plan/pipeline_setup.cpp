@@ -32,6 +32,12 @@ std::optional<int> numberOrNull(const Json& value, std::string_view key, int lea
     return static_cast<int>(integerOf(value, fmt::format("pipeline.{}", key), least, most));
 }
 
+std::optional<bool> switchOrNull(const Json& value, std::string_view key) {
+    if (value.is_null()) return std::nullopt;
+    if (!value.is_boolean()) refuse(fmt::format("'pipeline.{}' must be true, false or null", key));
+    return value.get<bool>();
+}
+
 std::string plannerOf(const Json& value) {
     const std::string name = textOf(value, "pipeline.planner");
     if (name != "optimum" && name != "alpa" && name != "megatron")
@@ -93,6 +99,12 @@ bool readField(PipelineSetup& setup, std::string_view key, const Json& value) {
         setup.pins.tensor = numberOrNull(value, key, 1);
     else if (key == "data")
         setup.pins.data = numberOrNull(value, key, 1);
+    else if (key == "context")
+        setup.pins.context = numberOrNull(value, key, 1);
+    else if (key == "expert")
+        setup.pins.expert = numberOrNull(value, key, 1);
+    else if (key == "sequence_parallel")
+        setup.pins.sequenceParallel = switchOrNull(value, key);
     else if (key == "zero")
         setup.pins.zero = numberOrNull(value, key, 0, 3);
     else if (key == "recompute")
@@ -115,12 +127,20 @@ Json pipelineJson(const std::optional<PipelineSetup>& setup) {
         recompute = std::ranges::find(kRecompute, *pins.recompute,
                                       &std::pair<Recompute, std::string_view>::first)
                         ->second;
-    return {{"planner", setup->planner},       {"schedules", setup->schedules},
-            {"chunks", orNull(setup->chunks)}, {"micro_batches", orNull(setup->microBatches)},
-            {"stages", orNull(setup->stages)}, {"cuts", setup->cuts},
-            {"tensor", orNull(pins.tensor)},   {"data", orNull(pins.data)},
-            {"zero", orNull(pins.zero)},       {"recompute", std::move(recompute)},
-            {"inside", orNull(pins.inside)}};
+    return {{"planner", setup->planner},
+            {"schedules", setup->schedules},
+            {"chunks", orNull(setup->chunks)},
+            {"micro_batches", orNull(setup->microBatches)},
+            {"stages", orNull(setup->stages)},
+            {"cuts", setup->cuts},
+            {"tensor", orNull(pins.tensor)},
+            {"data", orNull(pins.data)},
+            {"zero", orNull(pins.zero)},
+            {"recompute", std::move(recompute)},
+            {"inside", orNull(pins.inside)},
+            {"context", orNull(pins.context)},
+            {"expert", orNull(pins.expert)},
+            {"sequence_parallel", pins.sequenceParallel ? Json(*pins.sequenceParallel) : Json()}};
 }
 
 std::optional<PipelineSetup> pipelineOf(const Json& json) {

@@ -21,6 +21,9 @@ struct StagePins {
     std::optional<int> zero;            ///< ZeRO stage, 0 … 3
     std::optional<Recompute> recompute; ///< nothing, memory-bound ops, or whole units
     std::optional<int> inside;          ///< choices inside the mesh: 0 quickest … 2 leanest
+    // Only of equal stages (planner megatron).
+    std::optional<int> context, expert; ///< degrees of context and expert parallelism
+    std::optional<bool> sequenceParallel;
     friend bool operator==(const StagePins&, const StagePins&) = default;
 };
 

@@ -49,9 +49,10 @@ int PricedHandover::layoutIndex(const Layout& layout) const {
 }
 
 Pricing::Pricing(std::shared_ptr<const Graph> graph, std::shared_ptr<const Folding> folding,
-                 Mode mode, Mesh mesh, std::shared_ptr<const CostModel> cost)
+                 Mode mode, Mesh mesh, std::shared_ptr<const CostModel> cost,
+                 std::shared_ptr<const ChoiceFilter> filter)
     : m_graph(std::move(graph)), m_folding(std::move(folding)), m_training(mode == Mode::Train),
-      m_mesh(std::move(mesh)), m_cost(std::move(cost)) {
+      m_mesh(std::move(mesh)), m_cost(std::move(cost)), m_filter(std::move(filter)) {
     m_gradient =
         m_training ? needsGradient(*m_graph) : std::vector<bool>(m_graph->tensors().size(), false);
     findHandovers();
@@ -97,6 +98,7 @@ void Pricing::findHandovers() {
     };
     eachResult([&](const Op& op, std::size_t r, std::vector<bool>& flags) {
         if (op.kind != OpKind::Constant && m_graph->uses(op.outputs[r]).size() > 1) flags[r] = true;
+        if (m_filter && m_filter->handsOver(op.outputs[r])) flags[r] = true;
     });
     m_hasHandover.assign(m_graph->tensors().size(), false);
     eachResult([&](const Op& op, std::size_t r, const std::vector<bool>& flags) {

@@ -12,6 +12,7 @@
 // Times are rounded to the cost model's quantum one by one, so that sums are exact in any order.
 #pragma once
 
+#include "core/plan/choice_filter.h"
 #include "core/plan/plan.h"
 #include "core/solve/problem.h"
 
@@ -85,13 +86,16 @@ struct PricedHandover {
 
 class Pricing {
 public:
+    /// @param filter takes choices away; none by default
     Pricing(std::shared_ptr<const Graph> graph, std::shared_ptr<const Folding> folding, Mode mode,
-            Mesh mesh, std::shared_ptr<const CostModel> cost);
+            Mesh mesh, std::shared_ptr<const CostModel> cost,
+            std::shared_ptr<const ChoiceFilter> filter = nullptr);
 
     const Graph& graph() const { return *m_graph; }
     const Folding& folding() const { return *m_folding; }
     const Mesh& mesh() const { return m_mesh; }
     const CostModel& cost() const { return *m_cost; }
+    const ChoiceFilter* filter() const { return m_filter.get(); }
 
     bool hasGradient(TensorId id) const { return m_gradient[id]; } ///< never, in inference
     bool training() const { return m_training; }
@@ -136,6 +140,7 @@ private:
     bool m_training;
     Mesh m_mesh;
     std::shared_ptr<const CostModel> m_cost;
+    std::shared_ptr<const ChoiceFilter> m_filter;
     std::vector<bool> m_gradient;      ///< by tensor
     std::vector<bool> m_hasHandover;   ///< by tensor
     std::vector<bool> m_cheap;         ///< by tensor: what of it is kept may be recomputed cheaply

@@ -46,6 +46,7 @@ void Pricing::priceClass(ClassId id) {
     if (!m_cost->replicatedProducts() &&
         (work.compute == ComputeClass::Contraction || work.compute == ComputeClass::Attention))
         barReplicated(priced);
+    if (m_filter) m_filter->keep(opId, priced.rule, priced.choices);
     for (const Choice& choice : priced.choices)
         priced.prices.push_back(op.kind == OpKind::Parameter
                                     ? priceParameter(opId, choice)
@@ -203,8 +204,14 @@ void Pricing::priceHandover(TensorId id) {
                            return readerSaves(use);
                        }));
     std::vector<Choice> choices = enumerateChoices(identity, m_mesh, m_cost->divisibility()).legal;
-    for (const Choice& choice : choices) {
-        priced.layouts.push_back(operandLayout(choice, identity, 0, m_mesh));
+    std::vector<Layout> layouts;
+    for (const Choice& choice : choices)
+        layouts.push_back(operandLayout(choice, identity, 0, m_mesh));
+    const auto keeps = [&](const Layout& layout) { return m_filter->keeps(id, layout); };
+    if (m_filter && std::ranges::any_of(layouts, keeps))
+        std::erase_if(layouts, [&](const Layout& layout) { return !keeps(layout); });
+    for (const Layout& layout : layouts) {
+        priced.layouts.push_back(layout);
         NodePrice price;
         if (kept) price.memory.activations = localBytes(id, priced.layouts.back());
         if (m_cheap[id]) price.recomputable = price.memory.activations;

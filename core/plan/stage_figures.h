@@ -15,6 +15,10 @@ struct StageFigures {
     double optimizer = 0; ///< update of all parameters that the device holds
     // Bytes.
     double parameters = 0, gradients = 0, optimizerState = 0;
+    /// Of these, and of `optimizer`, what belongs to experts: other devices have copies of it.
+    struct Held {
+        double parameters = 0, gradients = 0, optimizerState = 0, optimizer = 0;
+    } experts;
     double kept = 0;         ///< by one micro-batch for its backward pass, nothing recomputed
     double recomputable = 0; ///< of `kept`: results of memory-bound ops
     double entry = 0;        ///< what full recomputation keeps: the inputs of each unit
@@ -33,6 +37,10 @@ struct StageFigures {
         f(parameters, other.parameters);
         f(gradients, other.gradients);
         f(optimizerState, other.optimizerState);
+        f(experts.parameters, other.experts.parameters);
+        f(experts.gradients, other.experts.gradients);
+        f(experts.optimizerState, other.experts.optimizerState);
+        f(experts.optimizer, other.experts.optimizer);
         f(kept, other.kept);
         f(recomputable, other.recomputable);
         f(entry, other.entry);

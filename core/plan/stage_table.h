@@ -14,8 +14,11 @@ namespace shardlens {
 
 /// The prices of one mesh and one size of micro-batch, shared by tables with other weights.
 struct MeshPrices {
-    MeshPrices(const StagedModel& model, Mesh mesh, std::shared_ptr<const CostModel> cost)
-        : pricing(model.graph, model.folding, Mode::Train, std::move(mesh), std::move(cost)),
+    /// @param filter takes choices away; none by default
+    MeshPrices(const StagedModel& model, Mesh mesh, std::shared_ptr<const CostModel> cost,
+               std::shared_ptr<const ChoiceFilter> filter = nullptr)
+        : pricing(model.graph, model.folding, Mode::Train, std::move(mesh), std::move(cost),
+                  std::move(filter)),
           conversions(pricing) {}
     Pricing pricing;
     PhasedConversions conversions;

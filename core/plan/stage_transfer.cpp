@@ -76,6 +76,7 @@ std::shared_ptr<const StagedModel> stagedModel(std::shared_ptr<const Graph> grap
     auto model = std::make_shared<StagedModel>();
     model->units = cutIntoUnits(*graph, *folding);
     model->weightShare = weightShares(*graph, *folding);
+    model->labels = std::make_shared<DimLabels>(*graph, *folding, model->units);
     model->graph = std::move(graph);
     model->folding = std::move(folding);
     return model;
@@ -92,10 +93,13 @@ double StageWeights::of(const StageFigures& f) const {
 PhasedConversions::Times PhasedConversions::times(const ProducerSide& from, const Layout& to,
                                                   const EdgeTraits& traits) const {
     Times sum;
-    for (const PhasedStep& step : m_pricing.convert(from, to, traits))
+    const int data = m_pricing.filter() ? m_pricing.filter()->dataAxes() : 0;
+    for (const PhasedStep& step : m_pricing.convert(from, to, traits)) {
+        if (step.phase == Phase::Step && (data >> step.step.axis & 1) != 0) continue;
         (step.phase == Phase::Forward    ? sum.forward
          : step.phase == Phase::Backward ? sum.backward
                                          : sum.step) += step.time;
+    }
     return sum;
 }
 
@@ -242,6 +246,8 @@ private:
         f.parameters = price.memory.parameters;
         f.gradients = price.memory.gradients;
         f.optimizerState = price.memory.optimizer;
+        if (op.kind == OpKind::Parameter && m_pricing.filter() && m_pricing.filter()->isExpert(id))
+            f.experts = {f.parameters, f.gradients, f.optimizerState, f.optimizer};
         f.kept = price.memory.activations;
         f.recomputable = price.recomputable;
         return f;

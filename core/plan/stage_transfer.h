@@ -7,6 +7,7 @@
 // sends them so. What that takes inside the mesh is part of the cost, the wire itself is not.
 #pragma once
 
+#include "core/plan/dim_labels.h"
 #include "core/plan/pricing.h"
 #include "core/plan/stage_figures.h"
 #include "core/plan/stage_units.h"
@@ -23,6 +24,7 @@ struct StagedModel {
     std::shared_ptr<const Folding> folding;
     StageUnits units;
     std::vector<double> weightShare; ///< by ClassId
+    std::shared_ptr<const DimLabels> labels;
 };
 std::shared_ptr<const StagedModel> stagedModel(std::shared_ptr<const Graph> graph,
                                                std::shared_ptr<const Folding> folding);

@@ -60,10 +60,13 @@ void large() {
     Stopwatch watch;
     PipelineAnswer best = planPipeline(p, request);
     print("gpt3-175b on 1,024 A100", best, watch);
-    watch = {};
-    const auto grid = megatronGrid(p, request);
-    fmt::print("  equal stages: {} points in {}, best {:.3f} s\n", grid.size(), watch.text(),
-               bestOf(grid)->seconds);
+    StagePricer fresh = pricer(gpt(12288, 96, 96, 50257), clusterByName("dgx-a100", 128), 2048);
+    for (const char* how : {"nothing priced yet", "prices known"}) {
+        watch = {};
+        const auto grid = megatronGrid(fresh, request);
+        fmt::print("  equal stages, {}: {} points in {}, best {:.3f} s\n", how, grid.size(),
+                   watch.text(), bestOf(grid)->seconds);
+    }
     request.schedules = {std::string(best.schedule.name())};
     request.chunks = {best.schedule.chunks};
     request.microBatches = best.microBatches;

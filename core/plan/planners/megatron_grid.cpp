@@ -3,12 +3,14 @@
 #include "core/plan/planners/megatron_grid.h"
 
 #include "core/error.h"
+#include "core/plan/planners/megatron_rules.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace shardlens {
 
@@ -33,56 +35,110 @@ std::vector<std::pair<std::size_t, std::size_t>> equalStages(const StageUnits& u
     return result;
 }
 
+std::vector<int> powersOfTwo(int most) {
+    std::vector<int> found;
+    for (int n = 1; n <= most; n *= 2) found.push_back(n);
+    return found;
+}
+
 class Grid {
 public:
-    Grid(StagePricer& pricer, const PipelineRequest& request)
-        : m_pricer(pricer), m_request(request), m_pool(pricer.pools().front()) {}
+    Grid(StagePricer& pricer, const PipelineRequest& request, std::stop_token stop)
+        : m_pricer(pricer), m_request(request), m_pool(pricer.pools().front()),
+          m_stop(std::move(stop)) {}
 
     std::vector<GridPoint> run() {
-        for (int tp = 1; tp <= m_pool.devicesPerNode; tp *= 2)
-            for (int samples = 1;
-                 samples <= std::min<std::int64_t>(m_request.largestSamples, kMostSamples);
-                 ++samples)
-                if (m_request.batch % samples == 0) addReplica(tp, samples);
+        if (m_request.pins.inside) return {}; // Megatron-LM's layout is none of the variants
+        const std::int64_t most = std::min<std::int64_t>(m_request.largestSamples, kMostSamples);
+        for (const int tp : powersOfTwo(m_pool.devicesPerNode))
+            for (std::int64_t samples = 1; samples <= most; ++samples)
+                if (m_request.batch % samples == 0) addSizes(tp, static_cast<int>(samples));
         markFront();
         return std::move(m_points);
     }
 
 private:
-    void addReplica(int tp, int samples) {
-        std::vector<StagePricer::Replica*> variants;
-        try {
-            for (int v = 0; v < static_cast<int>(StagePricer::variants().size()); ++v)
-                variants.push_back(&m_pricer.replica({0, {{"tp", tp}}, samples, v}));
-        } catch (const InputError&) {
-            return; // the model cannot have that many samples
-        }
+    void addSizes(int tp, int samples) {
+        const MegatronModel* model = facts(samples);
+        if (!model) return;
         const int groups = m_pool.devices() / tp;
-        for (int pp = 1; pp <= groups; ++pp) {
-            if (groups % pp != 0 || !variants.front()->fits(groups / pp)) continue;
-            if (m_request.stages > 0 && pp != m_request.stages) continue;
-            const int dp = groups / pp;
-            if (!allowsDegrees(tp, dp)) continue;
-            if (m_request.batch % (std::int64_t{dp} * samples) != 0) continue;
-            const auto stages = equalStages(variants.front()->model().units, pp);
-            if (stages.empty() || crossesCut(stages)) continue;
-            GridPoint point;
-            point.tensor = tp;
-            point.pipeline = pp;
-            point.data = dp;
-            point.samples = samples;
-            point.microBatches = static_cast<int>(m_request.batch / dp / samples);
-            if (m_request.microBatches && *m_request.microBatches != point.microBatches) continue;
-            for (point.variant = 0; point.variant < static_cast<int>(variants.size());
-                 ++point.variant)
-                if (m_request.pins.inside.value_or(point.variant) == point.variant)
-                    addPolicies(*variants[static_cast<std::size_t>(point.variant)], stages, point);
+        const int largest = std::max(m_request.largestContext, m_request.pins.context.value_or(1));
+        for (const bool sequence : {false, true})
+            for (const int cp : powersOfTwo(std::min(groups, largest)))
+                for (const int ep : powersOfTwo(static_cast<int>(std::min<std::int64_t>(
+                         std::max<std::int64_t>(model->experts, 1), groups))))
+                    if (ep == 1 || ep % cp == 0) {
+                        GridPoint point;
+                        point.tensor = tp;
+                        point.samples = samples;
+                        point.sequenceParallel = sequence;
+                        point.context = cp;
+                        point.expert = ep;
+                        addReplica(*model, point);
+                    }
+    }
+
+    /// nullptr if the model cannot have that many samples.
+    const MegatronModel* facts(int samples) {
+        try {
+            const auto [at, isNew] = m_facts.try_emplace(samples);
+            if (isNew) at->second = megatronModel(*m_pricer.model(samples));
+            return &at->second;
+        } catch (const InputError&) {
+            m_facts.erase(samples);
+            return nullptr;
         }
     }
 
-    bool allowsDegrees(int tensor, int data) const {
-        return m_request.pins.tensor.value_or(tensor) == tensor &&
-               m_request.pins.data.value_or(data) == data;
+    MegatronDegrees degreesOf(const GridPoint& point) const {
+        return {.devices = m_pool.devices(),
+                .tensor = point.tensor,
+                .context = point.context,
+                .pipeline = point.pipeline,
+                .expert = point.expert,
+                .expertTensor = point.tensor,
+                .chunks = point.chunks,
+                .sequenceParallel = point.sequenceParallel,
+                .samples = point.samples,
+                .batch = m_request.batch};
+    }
+
+    void addReplica(const MegatronModel& model, GridPoint point) {
+        const int groups = m_pool.devices() / point.tensor / point.context;
+        for (int pp = 1; pp <= groups; ++pp) {
+            if (m_request.stages > 0 && pp != m_request.stages) continue;
+            point.pipeline = pp;
+            if (!brokenRule(degreesOf(point), model).empty()) continue;
+            point.data = groups / pp;
+            point.microBatches = static_cast<int>(m_request.batch / point.data / point.samples);
+            if (m_request.microBatches && *m_request.microBatches != point.microBatches) continue;
+            if (!allowsDegrees(point)) continue;
+            const StageOptionInfo option = optionOf(point);
+            if (option.replicas < 1) continue; // the experts need more data-parallel ranks
+            addStages(option, point, model);
+        }
+    }
+
+    void addStages(const StageOptionInfo& option, const GridPoint& point,
+                   const MegatronModel& model) {
+        if (m_stop.stop_requested()) throw Cancelled();
+        try {
+            StagePricer::Replica& replica = m_pricer.replica(option.replica);
+            if (!replica.fits(option.replicas)) return;
+            const auto stages = equalStages(replica.model().units, point.pipeline);
+            if (stages.empty() || crossesCut(stages)) return;
+            addPolicies(replica, stages, point, model);
+        } catch (const InputError&) { // the model cannot have that many samples
+        }
+    }
+
+    bool allowsDegrees(const GridPoint& point) const {
+        const StagePins& pins = m_request.pins;
+        return pins.tensor.value_or(point.tensor) == point.tensor &&
+               pins.context.value_or(point.context) == point.context &&
+               pins.expert.value_or(point.expert) == point.expert &&
+               pins.data.value_or(point.data) == point.data &&
+               pins.sequenceParallel.value_or(point.sequenceParallel) == point.sequenceParallel;
     }
 
     bool crossesCut(const std::vector<std::pair<std::size_t, std::size_t>>& stages) const {
@@ -95,22 +151,24 @@ private:
 
     void addPolicies(StagePricer::Replica& replica,
                      const std::vector<std::pair<std::size_t, std::size_t>>& stages,
-                     GridPoint point) {
-        for (int zero = 0; zero <= (point.data > 1 ? 3 : 0); ++zero)
+                     GridPoint point, const MegatronModel& model) {
+        const int replicas = optionOf(point).replicas;
+        const bool uniform = isUniform(replica);
+        for (int zero = 0; zero <= (point.data * point.context > 1 ? 3 : 0); ++zero)
             for (const auto& [selective, full] :
                  {std::pair{false, 0.0}, {true, 0.0}, {true, 1.0}}) {
                 point.policy = {zero, selective, full};
-                const bool sharded = point.data > 1;
+                const bool sharded = point.data * point.context > 1;
                 if (sharded && m_request.pins.zero.value_or(zero) != zero) continue;
                 if (!allowsRecompute(m_request.pins, point.policy)) continue;
                 std::vector<StagePrice> prices;
                 for (std::size_t s = 0; s < stages.size(); ++s) {
-                    const bool inner = s >= 2 && s + 1 < stages.size() && isUniform(replica);
+                    const bool inner = s >= 2 && s + 1 < stages.size() && uniform;
                     prices.push_back(inner ? prices.back()
                                            : replica.price(stages[s].first, stages[s].second,
-                                                           point.data, point.policy));
+                                                           replicas, point.policy));
                 }
-                addSchedules(prices, layersOf(replica, stages), point);
+                addSchedules(prices, model, point);
             }
     }
 
@@ -125,14 +183,8 @@ private:
         return true;
     }
 
-    static int layersOf(const StagePricer::Replica& replica, const auto& stages) {
-        const auto& units = replica.model().units.units;
-        return static_cast<int>(std::ranges::count_if(
-                   units, [](const StageUnit& unit) { return unit.run >= 0; })) /
-               static_cast<int>(stages.size());
-    }
-
-    void addSchedules(const std::vector<StagePrice>& prices, int layers, GridPoint point) {
+    void addSchedules(const std::vector<StagePrice>& prices, const MegatronModel& model,
+                      GridPoint point) {
         for (const std::string& name : m_request.schedules) {
             const ScheduleModel plain = ScheduleModel::named(name);
             if (plain.kind == ScheduleKind::ZeroBubbleH1) continue; // Megatron-LM has none
@@ -140,10 +192,12 @@ private:
                 addPoint(plain, prices, point);
                 continue;
             }
-            for (const int v : m_request.chunks)
-                if (point.pipeline > 1 && layers % v == 0 &&
-                    point.microBatches % point.pipeline == 0)
+            for (const int v : m_request.chunks) {
+                MegatronDegrees degrees = degreesOf(point);
+                degrees.chunks = v;
+                if (brokenRule(degrees, model).empty())
                     addPoint(ScheduleModel::named(name, v), prices, point);
+            }
         }
     }
 
@@ -182,17 +236,35 @@ private:
     StagePricer& m_pricer;
     const PipelineRequest& m_request;
     const Cluster& m_pool;
+    std::stop_token m_stop;
+    std::map<int, MegatronModel> m_facts; ///< by samples
     std::vector<GridPoint> m_points;
 };
+
+} // namespace
 
 std::string_view recomputeText(const StagePolicy& policy) {
     return policy.fullShare > 0 ? "full" : policy.selective ? "selective" : "none";
 }
 
-} // namespace
+std::vector<GridPoint> megatronGrid(StagePricer& pricer, const PipelineRequest& request,
+                                    std::stop_token stop) {
+    return Grid(pricer, request, std::move(stop)).run();
+}
 
-std::vector<GridPoint> megatronGrid(StagePricer& pricer, const PipelineRequest& request) {
-    return Grid(pricer, request).run();
+StageOptionInfo optionOf(const GridPoint& point) {
+    const int context =
+        point.expert > 1 ? point.context : 1; // ranks that an expert group has of it
+    const int ranks = point.expert / context;
+    StageOptionInfo option;
+    ReplicaKey& key = option.replica;
+    if (ranks > 1) key.axes.push_back({"ep", ranks});
+    if (point.context > 1) key.axes.push_back({point.expert > 1 ? "cp_ep" : "cp", point.context});
+    key.axes.push_back({"tp", point.tensor});
+    key.samples = std::int64_t{point.samples} * ranks;
+    key.layout = point.sequenceParallel ? InsideLayout::MegatronSequence : InsideLayout::Megatron;
+    option.replicas = point.data / ranks;
+    return option;
 }
 
 const GridPoint* bestOf(const std::vector<GridPoint>& points) {
@@ -206,13 +278,12 @@ PipelineAnswer answerOf(StagePricer& pricer, const PipelineRequest&, const GridP
     PipelineAnswer answer;
     answer.schedule = {point.schedule, point.chunks};
     answer.microBatches = point.microBatches;
-    const StageOptionInfo option{{0, {{"tp", point.tensor}}, point.samples, point.variant},
-                                 point.data};
+    const StageOptionInfo option = optionOf(point);
     StagePricer::Replica& replica = pricer.replica(option.replica);
     for (const auto& [first, last] : equalStages(replica.model().units, point.pipeline))
         answer.stages.push_back({static_cast<int>(first), static_cast<int>(last), option,
                                  point.policy,
-                                 replica.price(first, last, point.data, point.policy)});
+                                 replica.price(first, last, option.replicas, point.policy)});
     answer.seconds = point.seconds;
     answer.peakMemory = point.memory;
     return answer;
@@ -225,11 +296,16 @@ PipelineSetup setupOf(const GridPoint& point) {
     if (point.schedule == ScheduleKind::Interleaved) setup.chunks = point.chunks;
     setup.microBatches = point.microBatches;
     setup.stages = point.pipeline;
-    setup.pins = {point.tensor, point.data, point.policy.zero,
-                  point.policy.fullShare > 0 ? Recompute::Full
-                  : point.policy.selective   ? Recompute::Selective
-                                             : Recompute::None,
-                  point.variant};
+    StagePins& pins = setup.pins;
+    pins.tensor = point.tensor;
+    pins.context = point.context;
+    pins.expert = point.expert;
+    pins.sequenceParallel = point.sequenceParallel;
+    pins.data = point.data;
+    pins.zero = point.policy.zero;
+    pins.recompute = point.policy.fullShare > 0 ? Recompute::Full
+                     : point.policy.selective   ? Recompute::Selective
+                                                : Recompute::None;
     return setup;
 }
 
@@ -238,14 +314,16 @@ std::string gridJson(const std::vector<GridPoint>& points) {
     for (const GridPoint& p : points)
         list.push_back({{"tp", p.tensor},
                         {"schedule", ScheduleModel{p.schedule, p.chunks}.name()},
+                        {"sp", p.sequenceParallel},
+                        {"cp", p.context},
                         {"pp", p.pipeline},
                         {"vpp", p.chunks},
+                        {"ep", p.expert},
                         {"dp", p.data},
                         {"micro_batch", p.samples},
                         {"micro_batches", p.microBatches},
                         {"zero", p.policy.zero},
                         {"recompute", recomputeText(p.policy)},
-                        {"inside", p.variant},
                         {"time_s", p.seconds},
                         {"memory_bytes", p.memory},
                         {"bubble", p.bubble},
@@ -260,16 +338,17 @@ std::string gridText(const std::vector<GridPoint>& points, std::size_t most) {
         if (point.fits) order.push_back(&point);
     std::ranges::stable_sort(order, {}, [](const GridPoint* p) { return p->seconds; });
     std::string text = fmt::format("{} points, {} fit\n", points.size(), order.size());
-    text += "  tp  pp vpp   dp  mb  m    zero recompute  inside      time      memory  bubble\n";
+    text += "  tp  sp  cp  pp vpp  ep   dp  mb    m  zero recompute       time      memory  "
+            "bubble\n";
     for (std::size_t i = 0; i < order.size(); ++i) {
         const GridPoint& p = *order[i];
         if (i >= most && !p.front) continue;
-        text += fmt::format("{:>4}{:>4}{:>4}{:>5}{:>4}{:>5}{:>6} {:<10}{:>7}{:>10.4f} s{:>8.1f} GiB"
-                            "{:>7.1f} %{}\n",
-                            p.tensor, p.pipeline, p.chunks, p.data, p.samples, p.microBatches,
-                            p.policy.zero, recomputeText(p.policy), p.variant, p.seconds,
-                            p.memory / (1024.0 * 1024 * 1024), 100 * p.bubble,
-                            p.front ? "  front" : "");
+        text += fmt::format("{:>4}{:>4}{:>4}{:>4}{:>4}{:>4}{:>5}{:>4}{:>5}{:>6} {:<10}{:>9.4f} s"
+                            "{:>8.1f} GiB{:>7.1f} %{}\n",
+                            p.tensor, p.sequenceParallel ? "on" : "-", p.context, p.pipeline,
+                            p.chunks, p.expert, p.data, p.samples, p.microBatches, p.policy.zero,
+                            recomputeText(p.policy), p.seconds, p.memory / (1024.0 * 1024 * 1024),
+                            100 * p.bubble, p.front ? "  front" : "");
     }
     return text;
 }

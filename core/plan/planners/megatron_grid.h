@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equal stages, as Megatron-LM is set up by hand: every combination of tensor, pipeline and data
-// degree, chunks a device, micro-batch, ZeRO stage and recomputation that is valid, each with its
-// time and memory under the same costs as our own search (reference planners.md section 4).
-// Rules: degrees multiply to the devices, pipeline x chunks divides the layers, the micro-batch and
-// data degree divide the batch, interleaving needs micro-batches divisible by the stages, tensor
-// groups stay inside a node. Sequence, context and expert parallelism are choices inside the tensor
-// group: its variants, from quickest to leanest, split parameters or the sequence.
+// Equal stages, as Megatron-LM is set up by hand: every combination of tensor, context, pipeline,
+// expert and data degree, sequence parallelism, chunks a device, micro-batch, ZeRO stage and
+// recomputation that its rules allow (megatron_rules.h), each with its time and memory under the
+// same costs as our own search (reference planners.md section 4). What happens inside a stage is
+// Megatron's layout (megatron_layout.h), priced op by op on the mesh of the stage: nothing is a
+// correction on top. Expert groups lie over data-parallel ranks, after all context-parallel ones
+// (rank order tp, cp, ep, dp, pp), so that an expert degree is a multiple of the context degree or
+// 1; the expert tensor degree is the tensor degree. Tensor groups stay inside a node.
 #pragma once
 
 #include "core/plan/planners/pipeline_planner.h"
+
+#include <stop_token>
 
 namespace shardlens {
 
 struct GridPoint {
     ScheduleKind schedule = ScheduleKind::OneFOneB;
     int tensor = 1, pipeline = 1, chunks = 1, data = 1;
-    int samples = 1; ///< of a replica's micro-batch
+    int context = 1, expert = 1;
+    bool sequenceParallel = false;
+    int samples = 1; ///< of a data-parallel rank's micro-batch
     int microBatches = 1;
-    int variant = 0;
-    StagePolicy policy;
+    StagePolicy policy{};
     double seconds = 0; ///< of a step
     double memory = 0;  ///< bytes, of the fullest device
     double bubble = 0;  ///< share of the step that the slowest stage does not work
@@ -27,11 +31,17 @@ struct GridPoint {
 };
 
 /// All valid points, tensor degree slowest; memory decides `fits` only. Empty where the layers
-/// cannot be divided at all.
-std::vector<GridPoint> megatronGrid(StagePricer& pricer, const PipelineRequest& request);
+/// cannot be divided at all. @throws Cancelled
+std::vector<GridPoint> megatronGrid(StagePricer& pricer, const PipelineRequest& request,
+                                    std::stop_token stop = {});
 
 /// The quickest that fits; nullptr if none does.
 const GridPoint* bestOf(const std::vector<GridPoint>& points);
+
+std::string_view recomputeText(const StagePolicy& policy); ///< "none", "selective", "full"
+
+/// Devices and layout of a point's stages.
+StageOptionInfo optionOf(const GridPoint& point);
 
 /// The stages of a point. Its bound is 0: it is no optimum of anything.
 PipelineAnswer answerOf(StagePricer& pricer, const PipelineRequest& request,

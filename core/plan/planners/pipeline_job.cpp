@@ -15,8 +15,9 @@ namespace shardlens {
 
 namespace {
 
-PipelineAnswer megatronPlan(StagePricer& pricer, const PipelineRequest& request) {
-    const std::vector<GridPoint> grid = megatronGrid(pricer, request);
+PipelineAnswer megatronPlan(StagePricer& pricer, const PipelineRequest& request,
+                            std::stop_token stop) {
+    const std::vector<GridPoint> grid = megatronGrid(pricer, request, std::move(stop));
     const GridPoint* best = bestOf(grid);
     if (!best)
         throw PlanError(fmt::format("none of {} equal-stage plans fits the memory", grid.size()),
@@ -49,6 +50,11 @@ std::vector<NamedPin> pinsOf(const PipelineSetup& setup) {
     add(setup.stages, "stages", [](PipelineSetup& s) { s.stages.reset(); });
     add(setup.pins.tensor, "tensor degree", [](PipelineSetup& s) { s.pins.tensor.reset(); });
     add(setup.pins.data, "data degree", [](PipelineSetup& s) { s.pins.data.reset(); });
+    add(setup.pins.context, "context degree", [](PipelineSetup& s) { s.pins.context.reset(); });
+    add(setup.pins.expert, "expert degree", [](PipelineSetup& s) { s.pins.expert.reset(); });
+    if (setup.pins.sequenceParallel)
+        pins.push_back(
+            {"sequence parallelism", [](PipelineSetup& s) { s.pins.sequenceParallel.reset(); }});
     add(setup.pins.zero, "ZeRO stage", [](PipelineSetup& s) { s.pins.zero.reset(); });
     add(setup.pins.inside, "choices inside", [](PipelineSetup& s) { s.pins.inside.reset(); });
     if (setup.pins.recompute)
@@ -59,9 +65,21 @@ std::vector<NamedPin> pinsOf(const PipelineSetup& setup) {
 PipelineAnswer planWith(StagePricer& pricer, const PlanRequest& request, std::stop_token stop) {
     const PipelineRequest wanted = pipelineRequest(request);
     const std::string planner = request.pipeline ? request.pipeline->planner : "optimum";
-    if (planner == "megatron") return megatronPlan(pricer, wanted);
+    if (planner == "megatron") return megatronPlan(pricer, wanted, std::move(stop));
     if (planner == "alpa") return planAlpa(pricer, wanted);
     return planPipeline(pricer, wanted, std::move(stop));
+}
+
+/// Degrees that only equal stages have; the optimum's own choices inside a stage cover them.
+void checkOptimum(const PipelineSetup& setup) {
+    const StagePins& pins = setup.pins;
+    if (setup.planner == "megatron" || !(pins.context || pins.expert || pins.sequenceParallel))
+        return;
+    throw PlanError(fmt::format("it does not take the pin '{}'", pins.context ? "context degree"
+                                                                 : pins.expert
+                                                                     ? "expert degree"
+                                                                     : "sequence parallelism"),
+                    "planner " + setup.planner, "remove the pin, or choose planner megatron");
 }
 
 /// Alpa's planner knows one schedule and no pins but the micro-batches.
@@ -124,7 +142,10 @@ StagePricer makeStagePricer(const std::filesystem::path& file, const ModelBundle
 }
 
 PipelineAnswer planJob(StagePricer& pricer, const PlanRequest& request, std::stop_token stop) {
-    if (request.pipeline) checkAlpa(*request.pipeline);
+    if (request.pipeline) {
+        checkAlpa(*request.pipeline);
+        checkOptimum(*request.pipeline);
+    }
     try {
         return planWith(pricer, request, stop);
     } catch (const PlanError& error) {

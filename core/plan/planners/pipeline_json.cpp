@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 
@@ -15,6 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int kVersion = 1;
+constexpr std::array kLayouts{"free", "megatron", "megatron-sp"}; ///< by InsideLayout
 
 [[noreturn]] void refuse(const std::string& problem) {
     throw InputError(problem, "pipeline plan",
@@ -32,6 +35,7 @@ Json stageJson(const PipelineDocument::Stage& stage) {
             {"mesh", std::move(mesh)},
             {"samples", stage.option.replica.samples},
             {"inside", stage.option.replica.variant},
+            {"layout", kLayouts[static_cast<std::size_t>(stage.option.replica.layout)]},
             {"zero", stage.policy.zero},
             {"selective", stage.policy.selective},
             {"full_share", stage.policy.fullShare}};
@@ -82,8 +86,8 @@ void checkKeys(const Json& object, const std::set<std::string>& known) {
 
 PipelineDocument::Stage stageFrom(const Json& json) {
     if (!json.is_object()) refuse("a stage must be an object");
-    checkKeys(json, {"first", "last", "pool", "replicas", "mesh", "samples", "inside", "zero",
-                     "selective", "full_share", "figures"});
+    checkKeys(json, {"first", "last", "pool", "replicas", "mesh", "samples", "inside", "layout",
+                     "zero", "selective", "full_share", "figures"});
     PipelineDocument::Stage stage;
     stage.first = number(json, "first", 0);
     stage.last = number(json, "last", 0);
@@ -93,6 +97,12 @@ PipelineDocument::Stage stageFrom(const Json& json) {
     key.samples = whole(json, "samples", 1);
     key.variant = number(json, "inside", 0, static_cast<int>(StagePricer::variants().size()) - 1);
     if (!json.contains("mesh") || !json.at("mesh").is_array()) refuse("'mesh' must be a list");
+    if (json.contains("layout")) {
+        const auto at = std::ranges::find(kLayouts, textOf(json, "layout"));
+        if (at == kLayouts.end())
+            refuse("'layout' must be \"free\", \"megatron\" or \"megatron-sp\"");
+        key.layout = static_cast<InsideLayout>(at - kLayouts.begin());
+    }
     for (const Json& axis : json.at("mesh")) {
         if (!axis.is_object()) refuse("a mesh axis must be an object");
         checkKeys(axis, {"axis", "size"});

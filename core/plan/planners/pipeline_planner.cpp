@@ -49,6 +49,13 @@ std::vector<StagePrice> PipelineAnswer::prices() const {
     return list;
 }
 
+double PipelineAnswer::bubble() const {
+    double busiest = 0;
+    for (const PlannedStage& stage : stages)
+        busiest = std::max(busiest, microBatches * stage.price.seconds() + stage.price.step);
+    return std::max(0.0, 1 - busiest / seconds);
+}
+
 int PipelineAnswer::devices() const {
     return std::accumulate(stages.begin(), stages.end(), 0,
                            [](int sum, const PlannedStage& s) { return sum + s.option.devices(); });

@@ -24,6 +24,7 @@ struct PipelineRequest {
     std::vector<std::string> schedules{"1f1b", "interleaved", "zb-h1"};
     std::vector<int> chunks{2, 3, 4, 6}; ///< of interleaved schedules
     std::int64_t largestSamples = 64;    ///< of one replica's micro-batch
+    int largestContext = 8;              ///< context-parallel degree of equal-stage plans
     // Pins.
     std::optional<int> microBatches;
     std::vector<int> cuts; ///< units that a stage must begin with
@@ -50,6 +51,7 @@ struct PipelineAnswer {
     std::size_t combinations = 0, solved = 0; ///< sizes and schedules: all, and those solved
     double milliseconds = 0;
 
+    double bubble() const; ///< share of the step that the busiest stage does not work
     double gap() const { return (seconds - bound) / seconds; }
     std::vector<StagePrice> prices() const;
     int devices() const;

@@ -3,6 +3,7 @@
 #include "core/plan/planners/stage_pricer.h"
 
 #include "core/error.h"
+#include "core/plan/planners/megatron_layout.h"
 
 #include <fmt/format.h>
 
@@ -38,6 +39,13 @@ Mesh pairMesh(const Link& link, bool crosses) {
     return mesh;
 }
 
+std::shared_ptr<const ChoiceFilter> filterOf(std::shared_ptr<const StagedModel> model,
+                                             const ReplicaKey& key) {
+    if (key.layout == InsideLayout::Free) return nullptr;
+    return std::make_shared<MegatronLayout>(std::move(model), key.axes,
+                                            key.layout == InsideLayout::MegatronSequence);
+}
+
 } // namespace
 
 int StageOptionInfo::devices() const {
@@ -63,7 +71,7 @@ std::shared_ptr<const StagedModel> StagePricer::model(std::int64_t samples) {
 namespace {
 
 std::string textOf(const ReplicaKey& key) {
-    std::string text = fmt::format("{} {}", key.pool, key.samples);
+    std::string text = fmt::format("{} {} {}", key.pool, key.samples, static_cast<int>(key.layout));
     for (const AxisSize& axis : key.axes) text += fmt::format(" {}={}", axis.name, axis.size);
     return text;
 }
@@ -76,7 +84,7 @@ StagePricer::SizedMesh& StagePricer::mesh(const ReplicaKey& key) {
         const Cluster& pool = m_pools.at(key.pool);
         known.prices = std::make_shared<MeshPrices>(
             *model(key.samples), layMesh(partOf(pool, devicesOf(key.axes)), key.axes),
-            rooflineModel(pool));
+            rooflineModel(pool), filterOf(model(key.samples), key));
     }
     return known;
 }
@@ -97,10 +105,14 @@ const std::vector<UnitFloor>& StagePricer::floors(const ReplicaKey& key) {
 
 StagePricer::Replica::Replica(std::shared_ptr<const StagedModel> model, const Cluster& pool,
                               std::shared_ptr<MeshPrices> prices, const ReplicaKey& key)
-    : m_pool(pool), m_devices(devicesOf(key.axes)), m_axes(key.axes),
-      m_cost(prices->pricing.cost()),
+    : m_pool(pool), m_devices(devicesOf(key.axes)), m_cost(prices->pricing.cost()),
       m_table(std::move(model), std::move(prices),
               variants().at(static_cast<std::size_t>(key.variant))) {
+    if (key.layout == InsideLayout::Free) return;
+    for (const AxisSize& axis : key.axes) {
+        if (axis.name == "cp" || axis.name == "cp_ep" || axis.name == "ep") m_copies *= axis.size;
+        if (axis.name == "cp") m_expertCopies *= axis.size;
+    }
 }
 
 bool StagePricer::Replica::fits(int replicas) const {
@@ -110,14 +122,15 @@ bool StagePricer::Replica::fits(int replicas) const {
                                       : n % m_pool.devicesPerNode == 0;
 }
 
-const StagePricer::Replica::Between& StagePricer::Replica::between(int replicas) {
-    const auto known = std::ranges::find(m_between, replicas, &Between::replicas);
+const StagePricer::Replica::Between& StagePricer::Replica::between(int copies, int inner) {
+    const auto known = std::ranges::find_if(m_between, [&](const Between& lines) {
+        return lines.copies == copies && lines.inner == inner;
+    });
     if (known != m_between.end()) return *known;
-    Between between{replicas, {}, {}, {}};
-    if (replicas > 1) {
-        std::vector<AxisSize> axes = m_axes;
-        axes.insert(axes.begin(), {"replicas", replicas});
-        const Mesh mesh = layMesh(partOf(m_pool, replicas * m_devices), axes);
+    Between between{copies, inner, {}, {}, {}};
+    if (copies > 1) {
+        const Mesh mesh =
+            layMesh(partOf(m_pool, copies * inner), {{"copies", copies}, {"inner", inner}});
         const auto line = [&](CollectiveKind kind) {
             constexpr double kBytes = 1 << 30;
             const double none = m_cost.collective({kind, 0, 0}, mesh);
@@ -132,7 +145,7 @@ const StagePricer::Replica::Between& StagePricer::Replica::between(int replicas)
 }
 
 double StagePricer::Replica::leastStep(double update, double parameters, int replicas) {
-    const Between& lines = between(replicas);
+    const Between& lines = between(replicas, m_devices);
     const double once = lines.scatter.perByte + lines.gather.perByte;
     return update / replicas + parameters * std::min(once, lines.reduce.perByte);
 }
@@ -162,11 +175,32 @@ StagePricer::Replica::Tied StagePricer::Replica::tied(std::size_t first, std::si
             tied.units, [&](std::size_t u) { return u >= first && u <= last; }));
         if (inside == 0) continue;
         const double bytes =
-            bytesOf(model.graph->tensor(model.graph->op(tied.op).outputs[0]).spec) / m_devices;
+            bytesOf(model.graph->tensor(model.graph->op(tied.op).outputs[0]).spec) * m_copies /
+            m_devices;
         sum.repeated += static_cast<double>(inside - 1) * bytes;
         if (inside < tied.units.size()) sum.across += bytes;
     }
     return sum;
+}
+
+/// What it takes that devices hold copies of parameters, ZeRO's shards of them included.
+void StagePricer::Replica::addCopies(StagePrice& price, const StageFigures::Held& f, int copies,
+                                     int inner, const StagePolicy& policy) {
+    const Between& lines = between(copies, inner);
+    const double scatter = lines.scatter(f.parameters), gather = lines.gather(f.parameters);
+    const double shard = copies;
+    price.step += f.optimizer / (policy.zero >= 1 ? shard : 1);
+    if (policy.zero == 0) price.step += lines.reduce(f.parameters);
+    if (policy.zero == 1) price.step += scatter + gather;
+    if (policy.zero >= 2) price.weightGrad += scatter; // gradients are kept in shards only
+    if (policy.zero == 2) price.step += gather;
+    if (policy.zero == 3) {
+        price.forward += gather;
+        price.inputGrad += gather;
+    }
+    price.resident += f.parameters / (policy.zero >= 3 ? shard : 1) +
+                      f.gradients / (policy.zero >= 2 ? shard : 1) +
+                      f.optimizerState / (policy.zero >= 1 ? shard : 1);
 }
 
 /// Tied parameters are held once.
@@ -193,21 +227,15 @@ StagePrice StagePricer::Replica::price(std::size_t first, std::size_t last, int 
     price.recompute = policy.fullShare * f.forward + (1 - policy.fullShare) * cheap;
     price.send = sendSeconds(last, replicas);
 
-    const Between& lines = between(replicas);
-    const double scatter = lines.scatter(f.parameters), gather = lines.gather(f.parameters);
-    const double shard = replicas;
-    price.step = f.sync + f.optimizer / (policy.zero >= 1 ? shard : 1);
-    if (policy.zero == 0) price.step += lines.reduce(f.parameters);
-    if (policy.zero == 1) price.step += scatter + gather;
-    if (policy.zero >= 2) price.weightGrad += scatter; // gradients are kept in shards only
-    if (policy.zero == 2) price.step += gather;
-    if (policy.zero == 3) {
-        price.forward += gather;
-        price.inputGrad += gather;
-    }
-    price.resident = f.parameters / (policy.zero >= 3 ? shard : 1) +
-                     f.gradients / (policy.zero >= 2 ? shard : 1) +
-                     f.optimizerState / (policy.zero >= 1 ? shard : 1) + m_cost.workspaceBytes();
+    price.step = f.sync;
+    price.resident = m_cost.workspaceBytes();
+    const StageFigures::Held& e = f.experts;
+    if (e.parameters > 0) // outermost first: replicas, context, experts, tensor
+        addCopies(price, e, replicas * m_expertCopies, m_devices / m_expertCopies, policy);
+    addCopies(price,
+              {f.parameters - e.parameters, f.gradients - e.gradients,
+               f.optimizerState - e.optimizerState, f.optimizer - e.optimizer},
+              replicas * m_copies, m_devices / m_copies, policy);
     const double keptAsIs = f.kept - (policy.selective ? f.recomputable : 0);
     price.perMicroBatch =
         policy.fullShare * std::min(f.entry, keptAsIs) + (1 - policy.fullShare) * keptAsIs;

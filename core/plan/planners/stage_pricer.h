@@ -20,12 +20,20 @@ struct StagePolicy {
     friend bool operator==(const StagePolicy&, const StagePolicy&) = default;
 };
 
+/// Who chooses inside the mesh.
+enum class InsideLayout : std::uint8_t {
+    Free,             ///< all legal choices
+    Megatron,         ///< megatron_layout.h, on axes named tp, cp, ep
+    MegatronSequence, ///< the same with sequence parallelism
+};
+
 /// The devices of one replica: one pool of the cluster, a mesh, samples a micro-batch.
 struct ReplicaKey {
     std::uint8_t pool = 0;
     std::vector<AxisSize> axes;
-    std::int64_t samples = 1;
-    int variant = 0; ///< which weights choose inside the mesh, see StagePricer::variants
+    std::int64_t samples = 1; ///< of all data-parallel ranks inside the mesh together
+    int variant = 0;          ///< which weights choose inside the mesh, see StagePricer::variants
+    InsideLayout layout = InsideLayout::Free;
 };
 
 struct StageOptionInfo {
@@ -71,11 +79,13 @@ public:
             double operator()(double bytes) const { return latency + bytes * perByte; }
         };
         struct Between {
-            int replicas = 1;
+            int copies = 1, inner = 1;
             Line scatter, gather, reduce;
         };
-        /// Collectives between the replicas.
-        const Between& between(int replicas);
+        /// Collectives between devices that are `inner` apart.
+        const Between& between(int copies, int inner);
+        void addCopies(StagePrice& price, const StageFigures::Held& held, int copies, int inner,
+                       const StagePolicy& policy);
         double sendSeconds(std::size_t last, int replicas);
         /// Parameters that several units have a copy of, bytes a device: more than once in the
         /// stretch, and also outside of it.
@@ -93,7 +103,8 @@ public:
 
         Cluster m_pool;
         int m_devices = 1;
-        std::vector<AxisSize> m_axes;
+        int m_copies = 1;        ///< devices of a replica that hold the same parameters
+        int m_expertCopies = 1;  ///< the same for those of experts
         const CostModel& m_cost; ///< of m_table's prices
         StageTable m_table;
         std::vector<Between> m_between;

@@ -27,8 +27,13 @@ PlanRequest fullRequest() {
     request.alpha = {1e-6, 5e-324};
     request.beta = {0.0, 1.7976931348623157e308};
     request.pins = {{"layers.57.*.q_proj", "b@dp,n@tp"}, {"class:Gemm \"ü\"\n", "replicated"}};
-    request.pipeline = PipelineSetup{"megatron", {"interleaved", "1f1b"},           4, 64, 8,
-                                     {3, 97},    {8, 2, 0, Recompute::Selective, 2}};
+    request.pipeline = PipelineSetup{"megatron",
+                                     {"interleaved", "1f1b"},
+                                     4,
+                                     64,
+                                     8,
+                                     {3, 97},
+                                     {8, 2, 0, Recompute::Selective, 2, 4, 2, true}};
     return request;
 }
 
@@ -69,7 +74,8 @@ void TestRequest::fullHasTheCanonicalText() {
                     R"({"target":"class:Gemm \"ü\"\n","choice":"replicated"}],)"
                     R"("pipeline":{"planner":"megatron","schedules":["interleaved","1f1b"],)"
                     R"("chunks":4,"micro_batches":64,"stages":8,"cuts":[3,97],"tensor":8,)"
-                    R"("data":2,"zero":0,"recompute":"selective","inside":2}})"));
+                    R"("data":2,"zero":0,"recompute":"selective","inside":2,"context":4,)"
+                    R"("expert":2,"sequence_parallel":true}})"));
 }
 
 void TestRequest::roundTripKeepsEveryField() {
@@ -157,6 +163,8 @@ void TestRequest::refusesWhatItDoesNotUnderstand_data() {
     row("ZeRO 4", R"({"version":2,"pipeline":{"zero":4}})", "from 0 to 3");
     row("recompute", R"({"version":2,"pipeline":{"recompute":"some"}})", "not \"some\"");
     row("inside", R"({"version":2,"pipeline":{"inside":3}})", "from 0 to 2");
+    row("context 0", R"({"version":2,"pipeline":{"context":0}})", "'pipeline.context' must be");
+    row("switch", R"({"version":2,"pipeline":{"sequence_parallel":1}})", "true, false or null");
     row("bad UTF-8", "{\"version\":1,\"mode\":\"\xff\"}", "not JSON");
 }
 

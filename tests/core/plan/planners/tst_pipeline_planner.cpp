@@ -171,7 +171,7 @@ PlanRequest jobRequest(std::int64_t batch, const PipelineSetup& setup) {
 void TestPipelinePlanner::pinsOfEveryStage() {
     StagePricer p = pricer("gpt3-175b", {clusterByName("dgx-a100", 2)}, 8);
     PipelineSetup setup;
-    setup.pins = {4, 2, 2, Recompute::Selective, 0};
+    setup.pins = {4, 2, 2, Recompute::Selective, 0, {}, {}, {}};
     const PlanRequest request = jobRequest(32, setup);
     const PipelineAnswer answer = planJob(p, request);
     for (const PlannedStage& stage : answer.stages) {
@@ -181,9 +181,13 @@ void TestPipelinePlanner::pinsOfEveryStage() {
         QVERIFY(stage.policy == (StagePolicy{2, true, 0}));
     }
     // equal stages under the same pins are among what was searched
-    const auto points = megatronGrid(p, pipelineRequest(request));
+    QVERIFY(megatronGrid(p, pipelineRequest(request)).empty()); // their layout is none of these
+    setup.pins.inside.reset();
+    const PlanRequest any = jobRequest(32, setup);
+    const auto points = megatronGrid(p, pipelineRequest(any));
     const GridPoint* best = bestOf(points);
-    QVERIFY(best && answer.seconds <= best->seconds && answer.bound <= best->seconds);
+    const PipelineAnswer anyhow = planJob(p, any);
+    QVERIFY(best && anyhow.seconds <= best->seconds && anyhow.bound <= best->seconds);
     PipelineRequest free;
     free.batch = 32;
     QVERIFY(answer.seconds >= planPipeline(p, free).bound);
@@ -264,7 +268,7 @@ void TestPipelinePlanner::grid() {
     const auto points = megatronGrid(p, request);
     QVERIFY(points.size() > 300);
     for (const GridPoint& point : points) {
-        QCOMPARE(point.tensor * point.pipeline * point.data, 16);
+        QCOMPARE(point.tensor * point.context * point.pipeline * point.data, 16);
         QCOMPARE(point.samples * point.data * point.microBatches, 32);
         QVERIFY(8 % (point.pipeline * point.chunks) == 0 || point.pipeline == 1);
         if (point.chunks > 1) QCOMPARE(point.microBatches % point.pipeline, 0);
@@ -386,7 +390,7 @@ void TestPipelinePlanner::brokenDocuments() {
     const std::string good =
         R"({"version":1,"kind":"pipeline","model":"m","cluster":"c","nodes":1,"batch":8,)"
         R"("made_by":"user","schedule":"1f1b","chunks":1,"micro_batches":4,"stages":[{"first":0,)"
-        R"("last":9,"pool":0,"replicas":2,"mesh":[{"axis":"tp","size":4}],"samples":1,"inside":0,)"
+        R"("last":9,"pool":0,"replicas":2,"mesh":[{"axis":"tp","size":4}],"samples":1,"inside":0,"layout":"free",)"
         R"("zero":1,"selective":false,"full_share":0.0}],"provenance":{}})";
     QCOMPARE(toJson(pipelineFromJson(good)), good);
     const auto broken = [&](const std::string& from, const std::string& to) {
@@ -404,6 +408,7 @@ void TestPipelinePlanner::brokenDocuments() {
              {"\"full_share\":0.0", "\"full_share\":1.5"},
              {"\"selective\":false", "\"selective\":0"},
              {"\"inside\":0", "\"inside\":77"},
+             {"\"free\"", "\"tight\""},
              {"\"nodes\":1", "\"nodes\":1,\"color\":3"},
              {"\"mesh\":[{\"axis\":\"tp\",\"size\":4}]", "\"mesh\":[4]"},
              {"\"provenance\":{}", "\"provenance\":[]"}})
