@@ -55,6 +55,11 @@ QString Document::readOnlyReason() const {
     return isReadOnly() ? text(m_session->readOnlyReason()) : QString();
 }
 
+std::filesystem::path Document::modelFile() const {
+    return m_session ? std::filesystem::path(m_session->content().model.absolutePath)
+                     : std::filesystem::path();
+}
+
 QString Document::path() const {
     return m_session ? text(m_session->path().string()) : QString();
 }

@@ -50,6 +50,7 @@ public:
     const std::shared_ptr<const Graph>& graph() const { return m_bundle.graph; }
     const std::shared_ptr<const Folding>& folding() const { return m_bundle.folding; }
     const ModelBundle& bundle() const { return m_bundle; }
+    std::filesystem::path modelFile() const; ///< of the model that is open; empty if none is
     const PlanRequest& request() const { return m_request; }
     const std::shared_ptr<const Plan>& plan() const { return m_plan; }
     bool isStale() const { return m_stale; } ///< the plan answers an older request

@@ -6,6 +6,7 @@
 #include "ui/commands/command_palette.h"
 #include "ui/format.h"
 #include "ui/panels/job_bar.h"
+#include "ui/panels/sweep_panel.h"
 #include "ui/panels/timeline_panel.h"
 
 #include <QApplication>
@@ -95,6 +96,7 @@ void MainWindow::openFile(const QString& file) {
 bool MainWindow::saveTo(const QString& file) {
     m_controller->saveViewStateNow();
     m_timeline->saveViewStateNow();
+    m_sweep->saveViewStateNow();
     if (!m_document.saveAs(file)) return false;
     rememberRecent(QFileInfo(file).absoluteFilePath());
     updateTitle();
@@ -211,6 +213,7 @@ void MainWindow::saveState() {
     if (!m_document.isOpen()) return;
     m_controller->saveViewStateNow();
     m_timeline->saveViewStateNow();
+    m_sweep->saveViewStateNow();
     const QByteArray docks = QMainWindow::saveState(kStateVersion).toBase64();
     m_document.setViewState(kDocksKey, QStringLiteral("\"%1\"").arg(QString::fromLatin1(docks)));
 }
@@ -228,7 +231,7 @@ bool MainWindow::waitForIdle(int milliseconds) {
         if (deadline.hasExpired()) return false;
         QApplication::processEvents(QEventLoop::AllEvents, 20);
         if (!m_document.waitForIdle(static_cast<int>(deadline.remainingTime()))) return false;
-    } while (m_controller->busy() || m_timeline->busy());
+    } while (m_controller->busy() || m_timeline->busy() || m_sweep->busy());
     QApplication::processEvents();
     return true;
 }
@@ -311,6 +314,19 @@ void MainWindow::connectPipeline() {
     m_commands->connectTo("plan.freeBoundaries", [this] { m_controller->freeBoundaries(); });
 }
 
+/// A command that shows and hides a dock which is not always there.
+void MainWindow::connectDock(const char* command, QDockWidget* dock, QWidget* panel) {
+    QAction* action = m_commands->action(command);
+    connect(action, &QAction::triggered, this, [dock, panel](bool shown) {
+        dock->setVisible(shown);
+        if (!shown) return;
+        dock->raise();
+        panel->setFocus();
+    });
+    connect(dock, &QDockWidget::visibilityChanged, this,
+            [dock, action] { action->setChecked(!dock->isHidden()); });
+}
+
 void MainWindow::connectCommands() {
     connectPipeline();
     auto& commands = *m_commands;
@@ -358,6 +374,7 @@ void MainWindow::connectCommands() {
     });
     connect(m_timelineDock, &QDockWidget::visibilityChanged, this,
             [this, timeline] { timeline->setChecked(!m_timelineDock->isHidden()); });
+    connectDock("view.sweep", m_sweepDock, m_sweep);
     commands.connectTo("view.resetDocks", [this] { placePanels(); });
     commands.connectTo("plan.pin", [this] { m_controller->pinSelected(); });
     commands.connectTo("plan.unpin", [this] { m_controller->unpinSelected(); });

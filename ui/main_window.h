@@ -28,6 +28,7 @@ class PinsPanel;
 class PipelinePanel;
 class SetupPanel;
 class SolverPanel;
+class SweepPanel;
 class TimelinePanel;
 class TotalsPanel;
 
@@ -56,6 +57,7 @@ public:
     GraphController& graph() { return *m_controller; }
     InspectorPanel& inspector() { return *m_inspector; }
     TimelinePanel& timeline() { return *m_timeline; }
+    SweepPanel& sweep() { return *m_sweep; }
     TotalsPanel& totals() { return *m_totals; }
     PipelinePanel& pipelinePanel() { return *m_pipeline; }
     MeshPanel& mesh() { return *m_mesh; }
@@ -86,6 +88,7 @@ private:
     void buildThemeMenu(QMenu* view);
     void connectCommands();
     void connectPipeline();
+    void connectDock(const char* command, QDockWidget* dock, QWidget* panel);
     void connectDocument();
     void updateTitle();
     void updateCommands();
@@ -120,6 +123,8 @@ private:
     QDockWidget* m_solverDock = nullptr;
     TimelinePanel* m_timeline = nullptr;
     QDockWidget* m_timelineDock = nullptr;
+    SweepPanel* m_sweep = nullptr;
+    QDockWidget* m_sweepDock = nullptr;
     JobBar* m_jobs = nullptr;
     QLineEdit* m_search = nullptr;
     QLabel* m_matches = nullptr;

@@ -10,6 +10,7 @@
 #include "ui/panels/pipeline_panel.h"
 #include "ui/panels/setup_panel.h"
 #include "ui/panels/solver_panel.h"
+#include "ui/panels/sweep_panel.h"
 #include "ui/panels/timeline_panel.h"
 #include "ui/panels/totals_panel.h"
 #include "ui/views/legend.h"
@@ -97,6 +98,15 @@ void MainWindow::buildPanels() {
     m_timelineDock->hide();
     connect(m_timeline, &TimelinePanel::message, this, &MainWindow::showMessage);
     connect(m_mesh, &MeshPanel::stagePointed, m_timeline, &TimelinePanel::showStage);
+    m_sweep = new SweepPanel(m_document, this);
+    m_sweepDock =
+        addPanel(QStringLiteral("sweepDock"), tr("Sweep"), m_sweep, Qt::BottomDockWidgetArea);
+    m_sweepDock->hide();
+    connect(m_sweep, &SweepPanel::message, this, &MainWindow::showMessage);
+    connect(m_sweep, &SweepPanel::planOpened, this, [this] {
+        m_pipelineDock->show();
+        m_pipelineDock->raise();
+    });
     const auto show = [this](OpId op) { m_controller->showOp(op); };
     connect(m_inspector, &InspectorPanel::opRequested, this, show);
     connect(m_pins, &PinsPanel::opRequested, this, show);
@@ -123,9 +133,12 @@ void MainWindow::placePanels() {
         addDockWidget(Qt::RightDockWidgetArea, dock);
         dock->show();
     }
-    removeDockWidget(m_timelineDock);
-    addDockWidget(Qt::BottomDockWidgetArea, m_timelineDock);
-    m_timelineDock->hide(); // large, and not for every model: View > Timeline
+    for (QDockWidget* dock : {m_timelineDock, m_sweepDock}) {
+        removeDockWidget(dock);
+        addDockWidget(Qt::BottomDockWidgetArea, dock);
+        dock->hide(); // large, and not for every model: View > Timeline, View > Sweep
+    }
+    tabifyDockWidget(m_timelineDock, m_sweepDock);
     tabifyDockWidget(setup, m_pipelineDock);
     setup->raise();
     tabifyDockWidget(pins, issues);
@@ -135,7 +148,7 @@ void MainWindow::placePanels() {
     resizeDocks({setup, inspector}, {290, 390}, Qt::Horizontal);
     resizeDocks({setup, mesh, pins}, {270, 330, 190}, Qt::Vertical);
     resizeDocks({totals, inspector}, {270, 545}, Qt::Vertical);
-    resizeDocks({m_timelineDock}, {380}, Qt::Vertical);
+    resizeDocks({m_timelineDock, m_sweepDock}, {380, 380}, Qt::Vertical);
 }
 
 void MainWindow::buildToolBar() {

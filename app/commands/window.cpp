@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/plan/planner.h"
 #include "ui/main_window.h"
+#include "ui/views/sweep_chart.h"
 #include "ui/views/timeline_view.h"
 
 #include <fmt/format.h>
@@ -37,6 +38,7 @@ int openWindow(const std::string& file, Arguments arguments) {
     const auto application = makeWindowApplication(arguments.count, arguments.values);
     installGraphAccessibility();
     installTimelineAccessibility();
+    installSweepAccessibility();
     MainWindowOptions options;
     options.layoutHelper = QCoreApplication::applicationFilePath().toStdString();
     MainWindow window(QString::fromStdString(file), options);

@@ -19,6 +19,9 @@ PipelineAnswer megatronPlan(StagePricer& pricer, const PipelineRequest& request,
                             std::stop_token stop) {
     const std::vector<GridPoint> grid = megatronGrid(pricer, request, std::move(stop));
     const GridPoint* best = bestOf(grid);
+    if (grid.empty())
+        throw PlanError("no equal-stage plan is valid for these devices, layers and this batch",
+                        "planner megatron", "use another batch or another number of devices");
     if (!best)
         throw PlanError(fmt::format("none of {} equal-stage plans fits the memory", grid.size()),
                         "planner megatron", "use more devices or another batch");
