@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <ranges>
 
 namespace shardlens {
 
@@ -75,13 +76,28 @@ SweepData::SweepData(SweepTable table, std::vector<SweepAxis> axes, std::vector<
                                : measureOf(row, static_cast<SweepMeasure>(figure)));
     }
     collectWords();
+    sortColumns();
+}
+
+void SweepData::sortColumns() {
+    std::vector<int> rows(m_table.rows.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    for (std::size_t c = 0; c < m_keys.size(); ++c) {
+        const bool figure =
+            c >= m_table.settings.size(); // without a plan there is nothing to compare
+        m_sorted.push_back(rows);
+        std::ranges::stable_sort(m_sorted.back(), {}, [&](int row) {
+            return std::pair(figure && !this->row(row).error.empty(),
+                             m_keys[c][static_cast<std::size_t>(row)]);
+        });
+    }
 }
 
 void SweepData::collectWords() {
     for (const SweepRow& row : m_table.rows) {
         QString words = stateText(row);
         for (const SweepValue& value : row.values) words += QLatin1Char(' ') + text(wordOf(value));
-        m_words.push_back(words);
+        m_words.push_back(words.toLower());
     }
 }
 
@@ -155,7 +171,7 @@ bool SweepModel::understand() {
     static const QRegularExpression relation(QStringLiteral("^(\\w+)(<=|>=|[=<>])(.+)$"));
     for (const QString& word : m_filter.text.split(blank, Qt::SkipEmptyParts)) {
         Term term;
-        term.text = word;
+        term.text = word.toLower();
         if (const auto match = relation.match(word); match.hasMatch()) {
             for (int c = 0; c < columnCount(); ++c)
                 if (m_data->title(c).compare(match.captured(1), Qt::CaseInsensitive) == 0)
@@ -182,7 +198,7 @@ bool SweepModel::wanted(int source) const {
     if (m_filter.onlyFitting && !row.fits) return false;
     if (m_filter.onlyFront && !row.front) return false;
     return std::ranges::all_of(m_terms, [&](const Term& term) {
-        if (term.column < 0) return m_data->words(source).contains(term.text, Qt::CaseInsensitive);
+        if (term.column < 0) return m_data->words(source).contains(term.text);
         if (!term.isNumber)
             return display(source, term.column).compare(term.text, Qt::CaseInsensitive) == 0;
         const double value = m_data->key(source, term.column);
@@ -198,16 +214,18 @@ void SweepModel::arrange() {
     m_order.clear();
     m_place.assign(m_data ? m_data->table().rows.size() : 0, -1);
     if (!m_data) return;
-    for (int source = 0; source < m_data->rows(); ++source)
+    const auto add = [&](int source) {
         if (wanted(source)) m_order.push_back(source);
-    if (m_sortColumn >= 0 && m_sortColumn < columnCount()) {
-        const bool up = m_sortOrder == Qt::AscendingOrder;
-        // Without a plan there is nothing to compare: such rows stay at the end.
-        std::ranges::stable_sort(m_order, [&](int a, int b) {
-            const bool noneA = !m_data->row(a).error.empty(), noneB = !m_data->row(b).error.empty();
-            if (m_sortColumn >= settings() && noneA != noneB) return noneB;
-            const double x = m_data->key(a, m_sortColumn), y = m_data->key(b, m_sortColumn);
-            return up ? x < y : x > y;
+    };
+    if (m_sortColumn < 0 || m_sortColumn >= columnCount()) {
+        for (int source = 0; source < m_data->rows(); ++source) add(source);
+    } else if (m_sortOrder == Qt::AscendingOrder) {
+        std::ranges::for_each(m_data->sorted(m_sortColumn), add);
+    } else {
+        std::ranges::for_each(m_data->sorted(m_sortColumn) | std::views::reverse, add);
+        // those without a plan stay at the end
+        std::ranges::stable_partition(m_order, [&](int source) {
+            return m_sortColumn < settings() || m_data->row(source).error.empty();
         });
     }
     for (std::size_t row = 0; row < m_order.size(); ++row)

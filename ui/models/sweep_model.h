@@ -33,17 +33,23 @@ public:
         return m_keys[static_cast<std::size_t>(column)][static_cast<std::size_t>(row)];
     }
     QString title(int column) const; ///< of a column
-    /// The words of a row's settings, to search in.
+    /// Rows in the order of a column's keys; equal ones by row, those without a plan last.
+    const std::vector<int>& sorted(int column) const {
+        return m_sorted[static_cast<std::size_t>(column)];
+    }
+    /// The words of a row's settings, in small letters, to search in.
     const QString& words(int row) const { return m_words[static_cast<std::size_t>(row)]; }
     QString describe(int row) const; ///< all of a point in a few lines, for tips and screen readers
 
 private:
     void collectWords();
+    void sortColumns();
 
     SweepTable m_table;
     std::vector<SweepAxis> m_axes;
     std::vector<GridPoint> m_points;
     std::vector<std::vector<double>> m_keys; ///< by column
+    std::vector<std::vector<int>> m_sorted;  ///< by column
     std::vector<QString> m_words;            ///< by row
 };
 
