@@ -30,8 +30,12 @@ public:
         std::vector<QRectF> extents;
         for (std::size_t u = 0; u < m_units.size(); ++u) extents.push_back(extentOf(u));
         m_marks.places.resize(m_units.size());
-        for (std::size_t u = 1; u < m_units.size(); ++u)
-            m_marks.places[u] = between(extents[u - 1], extents[u]);
+        for (std::size_t u = 1; u < m_units.size(); ++u) {
+            QLineF& place = m_marks.places[u];
+            place = between(extents[u - 1], extents[u]);
+            // A frame shows one block of its run: a line across would cut the wrong thing.
+            if (isInsideFrame(u)) place.setP2(place.p1() + QPointF(2 * kOverhang, 0));
+        }
         for (int s = 0; s < m_marks.plan->stages(); ++s) addBands(s);
     }
 
@@ -62,6 +66,12 @@ private:
             const int box = boxOf(unit);
             m_slots.push_back({box, box < 0 ? 0 : m_slotCount[box]++});
         }
+    }
+
+    bool isInsideFrame(std::size_t u) const {
+        const int box = m_slots[u].box;
+        return box >= 0 && box == m_slots[u - 1].box &&
+               m_scene.items[static_cast<std::size_t>(box)].kind == ItemKind::Frame;
     }
 
     QRectF slotRect(const Slot& slot) const {
