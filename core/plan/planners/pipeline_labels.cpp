@@ -16,20 +16,19 @@ constexpr double kLevels = 8; // of bounds, in the tolerance
 } // namespace
 
 PipelineLabels::PipelineLabels(const PipelineProblem& problem, PipelinePaths& paths,
-                               const StageCells& cells, double low, double high)
-    : m_problem(problem), m_paths(paths), m_cells(cells), m_low(low) {
-    setCandidates(cells, high);
+                               const StageCells& cells, const GateBracket& bracket)
+    : m_problem(problem), m_paths(paths), m_cells(cells), m_bracket(bracket) {
+    setCandidates();
 }
 
 /// In the bracket all gates are equal.
-void PipelineLabels::setCandidates(const StageCells& cells, double high) {
+void PipelineLabels::setCandidates() {
     m_candidates.resize(static_cast<std::size_t>(m_problem.lists()));
-    for (const auto& cell : cells.cells) {
+    for (const auto& cell : m_cells.cells) {
         auto& candidates = m_candidates[static_cast<std::size_t>(cell.list)];
         if (!candidates.empty()) continue;
-        for (const StageCandidate& c : m_problem.list(cell.list)) {
-            if (c.gate <= high && c.mostBehind >= 0) candidates.push_back(c);
-        }
+        for (const StageCandidate& c : m_problem.list(cell.list))
+            if (m_bracket.holds(c)) candidates.push_back(c);
         candidates = undominated(std::move(candidates), Gates::Equal);
     }
 }
@@ -90,7 +89,7 @@ void PipelineLabels::extend(std::int32_t index, double target) {
 void PipelineLabels::open(std::int32_t index, PipelineSolution& best) {
     const Label& label = m_labels[static_cast<std::size_t>(index)];
     if (label.unit == 0) {
-        m_paths.drop(label.fill + m_low);
+        m_paths.drop(label.fill + m_bracket.least());
         finish(index, best);
         return;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best pipeline whose largest gate lies in a narrow bracket: stages are placed from the end of
-// the chain on, and among those that cover the same units with as many stages only the undominated
-// ones (fill, devices of each kind) are carried on, the least bound first.
+// The best pipeline whose largest gate, and the largest of what comes once, lie in a narrow
+// bracket: stages are placed from the end of the chain on, and among those that cover the same
+// units with as many stages only the undominated ones (fill, devices of each kind) are carried on,
+// the least bound first.
 #pragma once
 
 #include "core/plan/planners/pipeline_paths.h"
@@ -15,7 +16,7 @@ class PipelineLabels {
 public:
     /// @param paths with prices of the bracket and bounds of the cells
     PipelineLabels(const PipelineProblem& problem, PipelinePaths& paths, const StageCells& cells,
-                   double low, double high);
+                   const GateBracket& bracket);
 
     /// Replaces `best` by anything better; what cannot be within the tolerance is dropped.
     void run(PipelineSolution& best, const PipelineSearchOptions& options);
@@ -43,7 +44,7 @@ private:
         }
     };
 
-    void setCandidates(const StageCells& cells, double high);
+    void setCandidates();
     double costOf(const Label& label) const;
     void extend(std::int32_t index, double target);
     void insert(const Label& label);
@@ -53,7 +54,7 @@ private:
     const PipelineProblem& m_problem;
     PipelinePaths& m_paths;
     const StageCells& m_cells;
-    double m_low;
+    GateBracket m_bracket;
     double m_step = 0; ///< between levels; 0 = every bound has one
     std::vector<std::vector<StageCandidate>> m_candidates; ///< by list: undominated
     std::vector<Label> m_labels;

@@ -8,8 +8,6 @@
 
 namespace shardlens {
 
-namespace {} // namespace
-
 PipelinePaths::PipelinePaths(const PipelineProblem& problem, int mostStages)
     : m_problem(problem), m_units(problem.units()), m_devices(problem.allDevices()),
       m_most(mostStages) {
@@ -23,23 +21,23 @@ PipelinePaths::PipelinePaths(const PipelineProblem& problem, int mostStages)
 
 // --- prices -------------------------------------------------------------------------------------
 
-void PipelinePaths::price(double low, double high, double device) {
-    const double floor = std::max(low, 0.0), whole = floor / m_devices;
+void PipelinePaths::price(const GateBracket& bracket, double device) {
+    const double floor = bracket.least(), whole = floor / m_devices;
     const double share = device < whole ? device / whole : 1;
-    const double each = std::max(device - whole, 0.0);
+    const double extra = std::max(device - whole, 0.0);
     m_device = device;
-    m_offset = (1 - share) * floor - each * m_devices;
+    m_offset = (1 - share) * floor - extra * m_devices;
     const auto lists = static_cast<std::size_t>(m_problem.lists());
     m_steps.clear();
     m_stepsBegin.assign(1, 0);
     m_least.assign(lists, kNoPipeline);
     m_leastDevices.assign(lists, 0);
     for (std::size_t list = 0; list < lists; ++list) {
-        for (const StageCandidate& c : m_problem.list(static_cast<int>(list)))
-            if (c.gate <= high && c.mostBehind >= 0)
-                addStep(m_stepsBegin.back(),
-                        {c.fill + c.devices * (share * std::max(c.gate, floor) / m_devices + each),
-                         c.mostBehind, c.devices});
+        for (const StageCandidate& c : m_problem.list(static_cast<int>(list))) {
+            if (!bracket.holds(c)) continue;
+            const double each = share * bracket.seconds(c) / m_devices + extra;
+            addStep(m_stepsBegin.back(), {c.fill + c.devices * each, c.mostBehind, c.devices});
+        }
         if (m_steps.size() > m_stepsBegin.back()) {
             m_least[list] = m_steps[m_stepsBegin.back()].cost;
             m_leastDevices[list] = m_steps[m_stepsBegin.back()].devices;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds for the choice of stages (pipeline_problem.h) where the largest gate G lies in a bracket
-// low … high, and the stretches that can still be part of something better. The devices n_i of the
-// stages sum to at most D, so that n_i / D are weights of at most one in all, and for any share s
-// of G and any price m of a device
-//     T = sum of fill_i + G >= sum of (fill_i + n_i (s max(gate_i, low) / D + m)) + (1 - s) low - m
-//     D,
+// Bounds for the choice of stages (pipeline_problem.h) where the largest gate G, without what comes
+// once, and the largest of what comes once O lie in a bracket, and the stretches that can still be
+// part of something better. With g_i and o_i those of stage i, or the low ends of the bracket where
+// they are below it, and the devices n_i of the stages, which sum to at most D, so that n_i / D are
+// weights of at most one in all, for any share s of G + O and any price m of a device
+//     T = sum of fill_i + G + O
+//       >= sum of (fill_i + n_i (s (g_i + o_i) / D + m)) + (1 - s) low - m D,
 // a sum over the stages: its least value is a shortest path along the chain, with or without the
 // number of stages that follow as a second coordinate. The best price is found by bisection
 // (Lagrangian dual, as in Handler and Zang 1980). Paths from both ends meet in every stretch, and
@@ -21,13 +22,27 @@ namespace shardlens {
 
 using SharedCells = std::shared_ptr<const StageCells>;
 
+/// Ranges of the largest gate, without what comes once, and of the largest of that; seconds.
+struct GateBracket {
+    double low = 0, high = 0, onceLow = 0, onceHigh = 0;
+
+    double least() const { return std::max(low, 0.0) + onceLow; }
+    bool holds(const StageCandidate& c) const {
+        return c.gate - c.once <= high && c.once <= onceHigh && c.mostBehind >= 0;
+    }
+    /// Of the step, at least.
+    double seconds(const StageCandidate& c) const {
+        return std::max({c.gate - c.once, low, 0.0}) + std::max(c.once, onceLow);
+    }
+};
+
 class PipelinePaths {
 public:
     /// @param mostStages that a pipeline may have
     PipelinePaths(const PipelineProblem& problem, int mostStages);
 
     /// Prices of all lists in a bracket. @param device seconds that one counts for: s low / D + m
-    void price(double low, double high, double device);
+    void price(const GateBracket& bracket, double device);
     /// Seconds of a device, as of the last prices.
     double devicePrice() const { return m_device; }
     /// Whether it matters how many stages follow.

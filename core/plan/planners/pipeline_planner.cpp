@@ -182,7 +182,6 @@ schedule::ScheduleSpec scheduleOf(const ScheduleModel& schedule,
     spec.chunks = static_cast<std::uint32_t>(schedule.chunks);
     spec.times.clear();
     spec.transfer.clear();
-    spec.flush = false; // each stage updates when its own gradients are there
     const double share = schedule.chunks;
     for (std::size_t stage = 0; stage < prices.size() * spec.chunks; ++stage) {
         const StagePrice& p = prices[stage % prices.size()];

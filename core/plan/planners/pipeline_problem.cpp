@@ -17,7 +17,9 @@ namespace {
 
 bool beats(const StageCandidate& a, const StageCandidate& b, Gates gates) {
     return a.pool == b.pool && a.devices <= b.devices && a.fill <= b.fill &&
-           (gates == Gates::Equal || a.gate <= b.gate) && a.mostBehind >= b.mostBehind;
+           (gates == Gates::Equal ||
+            (a.gate <= b.gate && a.gate - a.once <= b.gate - b.once && a.once <= b.once)) &&
+           a.mostBehind >= b.mostBehind;
 }
 
 } // namespace
@@ -91,12 +93,13 @@ std::span<const StageCandidate> PipelineProblem::candidates(int first, int last)
 }
 
 double pipelineSeconds(const std::vector<PipelineStage>& stages) {
-    double fill = 0, gate = -kNoPipeline;
+    double fill = 0, gate = -kNoPipeline, once = 0;
     for (const PipelineStage& stage : stages) {
         fill += stage.candidate.fill;
-        gate = std::max(gate, stage.candidate.gate);
+        gate = std::max(gate, stage.candidate.gate - stage.candidate.once);
+        once = std::max(once, stage.candidate.once);
     }
-    return fill + gate;
+    return fill + gate + once;
 }
 
 } // namespace shardlens

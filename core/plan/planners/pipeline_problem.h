@@ -2,16 +2,16 @@
 // The choice of pipeline stages as a problem of its own: a chain of units is cut into stages, each
 // stage takes one of the candidates that are offered for its stretch, and devices are few. It knows
 // nothing of models or schedules; those are in the candidates. A step takes
-//     T = sum of fill_i + max of gate_i
+//     T = sum of fill_i + max of (gate_i - once_i) + max of once_i
 // over the stages: with t the seconds of a micro-batch and m of them, 1F1B has fill = t and
 // gate = (m - 1) t + what comes once a step; other schedules have other shares (schedule_model.h).
 //
-// Exact. The largest gate is enumerated, as Alpa enumerates its t_max, but in brackets of which the
-// one with the least bound (pipeline_paths.h) is looked into first. It is halved until it is
-// narrow, and then the device limit is met exactly by labels (stages behind, units left, devices
-// used), the most promising first (resource-constrained shortest paths, Irnich and Desaulniers
-// 2005; A*, Hart, Nilsson and Raphael 1968). What is left when the best bound is no better than the
-// best pipeline is dropped.
+// Exact. The largest gate is enumerated, as Alpa enumerates its t_max, and the largest once, but in
+// brackets of which the one with the least bound (pipeline_paths.h) is looked into first. It is
+// halved until it is narrow, and then the device limit is met exactly by labels (stages behind,
+// units left, devices used), the most promising first (resource-constrained shortest paths, Irnich
+// and Desaulniers 2005; A*, Hart, Nilsson and Raphael 1968). What is left when the best bound is no
+// better than the best pipeline is dropped.
 #pragma once
 
 #include <array>
@@ -36,6 +36,7 @@ struct StageCandidate {
     std::uint8_t pool = 0;                            ///< which kind of device
     int mostBehind = std::numeric_limits<int>::max(); ///< stages that may follow it
     std::uint32_t id = 0;                             ///< the caller's
+    double once = 0; ///< of gate, at most: what all stages begin together at the end of the step
 };
 
 enum class Gates : std::uint8_t { Compared, Equal };

@@ -3,9 +3,9 @@
 #include "core/error.h"
 #include "core/plan/planners/pipeline_labels.h"
 
-#include <queue>
-
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace shardlens {
 
@@ -28,15 +28,16 @@ struct Tuned {
 
 /// Prices devices so that the path of the bound uses about as many as there are.
 /// @param device to begin with; 0 = unknown
-Tuned tune(PipelinePaths& paths, SharedCells& cells, double low, double high, double device,
+Tuned tune(PipelinePaths& paths, SharedCells& cells, const GateBracket& bracket, double device,
            double target) {
     constexpr int kTrials = 8;
     const int devices = paths.devices();
     Tuned best;
     double least = 0, most = kNoPipeline;
-    if (device == 0) device = std::max(low, high / 64) / devices;
+    if (device == 0)
+        device = std::max(bracket.least(), (bracket.high + bracket.onceHigh) / 64) / devices;
     for (int trial = 0; trial < kTrials && device > 0 && best.bound < target; ++trial) {
-        paths.price(low, high, device);
+        paths.price(bracket, device);
         const double bound = paths.uncounted(cells, target);
         if (bound > best.bound) best = {bound, device};
         const int used = paths.devicesOnPath();
@@ -47,22 +48,56 @@ Tuned tune(PipelinePaths& paths, SharedCells& cells, double low, double high, do
     return best;
 }
 
+/// What the gates of candidates are, without what comes once, and what comes once; ascending.
+struct GateValues {
+    std::vector<double> gates, onces;
+    explicit GateValues(const PipelineProblem& problem) {
+        for (int list = 0; list < problem.lists(); ++list)
+            for (const StageCandidate& c : problem.list(list)) {
+                if (c.mostBehind < 0) continue;
+                gates.push_back(c.gate - c.once);
+                onces.push_back(c.once);
+            }
+        for (auto* values : {&gates, &onces}) {
+            std::ranges::sort(*values);
+            values->erase(std::unique(values->begin(), values->end()), values->end());
+        }
+    }
+};
+
+/// Numbers of values, both ends included.
+struct Range {
+    std::size_t low = 0, high = 0;
+
+    double width(const std::vector<double>& values) const { return values[high] - values[low]; }
+    /// Halves the range of values rather than their number.
+    std::pair<Range, Range> halves(const std::vector<double>& values) const {
+        const double middle = (values[low] + values[high]) / 2;
+        const auto begin = values.begin();
+        const auto found =
+            std::upper_bound(begin + std::ptrdiff_t(low), begin + std::ptrdiff_t(high), middle);
+        const std::size_t last =
+            std::clamp(static_cast<std::size_t>(found - begin), low + 1, high) - 1;
+        return {{low, last}, {last + 1, high}};
+    }
+};
+
 class Search {
 public:
     Search(const PipelineProblem& problem, const PipelineSearchOptions& options)
-        : m_problem(problem), m_options(options), m_paths(problem, mostStages(problem)) {
-        for (int list = 0; list < problem.lists(); ++list)
-            for (const StageCandidate& c : problem.list(list))
-                if (c.mostBehind >= 0) m_gates.push_back(c.gate);
-        std::ranges::sort(m_gates);
-        m_gates.erase(std::unique(m_gates.begin(), m_gates.end()), m_gates.end());
+        : m_problem(problem), m_options(options), m_paths(problem, mostStages(problem)),
+          m_values(problem) {
         m_best.seconds = options.incumbent;
     }
 
     PipelineSolution run() {
         double bound = kNoPipeline;
-        if (!m_gates.empty()) {
-            push({0, 0, 0, m_gates.size() - 1, unowned(m_problem.cells())});
+        if (!m_values.gates.empty()) {
+            push({0,
+                  0,
+                  {0, m_values.gates.size() - 1},
+                  {0, m_values.onces.size() - 1},
+                  unowned(m_problem.cells())});
             bound = takeBrackets();
         }
         m_best.bound = std::min({bound, m_paths.dropped(), m_best.seconds});
@@ -71,16 +106,21 @@ public:
     }
 
 private:
-    /// Pipelines whose largest gate is one of m_gates, from `low` to `high`.
+    /// Pipelines whose largest gate and largest once are in ranges of m_values.
     struct Bracket {
         double bound = 0;
         double device = 0; ///< seconds that one is priced with
-        std::size_t low = 0, high = 0;
+        Range gates, onces;
         SharedCells cells; ///< that may be part of something better
         bool operator>(const Bracket& other) const { return bound > other.bound; }
     };
 
     double target() const { return m_best.seconds * (1 - m_options.tolerance); }
+
+    GateBracket valuesOf(const Bracket& b) const {
+        return {m_values.gates[b.gates.low], m_values.gates[b.gates.high],
+                m_values.onces[b.onces.low], m_values.onces[b.onces.high]};
+    }
 
     /// @return what the brackets that are left take at least
     double takeBrackets() {
@@ -90,26 +130,36 @@ private:
             std::ranges::pop_heap(m_open, std::greater<>{});
             Bracket bracket = std::move(m_open.back());
             m_open.pop_back();
-            if (m_gates[bracket.high] <= m_gates[bracket.low] * (1 + m_options.resolution)) {
-                look(bracket);
-                continue;
-            }
-            const std::size_t middle = split(bracket.low, bracket.high);
-            push({bracket.bound, bracket.device, bracket.low, middle, bracket.cells});
-            push({bracket.bound, bracket.device, middle + 1, bracket.high,
-                  std::move(bracket.cells)});
+            split(std::move(bracket));
         }
         return kNoPipeline;
     }
 
+    /// Halves the wider range, or looks into a bracket whose ranges are narrow.
+    void split(Bracket bracket) {
+        const double gates = bracket.gates.width(m_values.gates),
+                     onces = bracket.onces.width(m_values.onces);
+        if (gates + onces <= m_options.resolution * std::max(valuesOf(bracket).least(), 0.0)) {
+            look(bracket);
+            return;
+        }
+        Bracket other = bracket;
+        if (gates >= onces)
+            std::tie(bracket.gates, other.gates) = bracket.gates.halves(m_values.gates);
+        else
+            std::tie(bracket.onces, other.onces) = bracket.onces.halves(m_values.onces);
+        push(std::move(bracket));
+        push(std::move(other));
+    }
+
     /// Bounds a bracket and keeps it if it can hold something better.
     void push(Bracket bracket) {
-        const Tuned tuned = tune(m_paths, bracket.cells, m_gates[bracket.low],
-                                 m_gates[bracket.high], bracket.device, target());
+        const GateBracket values = valuesOf(bracket);
+        const Tuned tuned = tune(m_paths, bracket.cells, values, bracket.device, target());
         bracket.bound = std::max(bracket.bound, tuned.bound);
         bracket.device = tuned.device;
         if (bracket.bound < target()) {
-            m_paths.price(m_gates[bracket.low], m_gates[bracket.high], bracket.device);
+            m_paths.price(values, bracket.device);
             bracket.bound = std::max(bracket.bound, m_paths.bound(bracket.cells, target()));
         }
         if (bracket.bound >= target()) {
@@ -120,21 +170,11 @@ private:
         std::ranges::push_heap(m_open, std::greater<>{});
     }
 
-    /// Halves the range of values rather than their number.
-    std::size_t split(std::size_t low, std::size_t high) const {
-        const double middle = (m_gates[low] + m_gates[high]) / 2;
-        const auto begin = m_gates.begin();
-        const auto found =
-            std::upper_bound(begin + std::ptrdiff_t(low), begin + std::ptrdiff_t(high), middle);
-        const auto at = static_cast<std::size_t>(found - begin);
-        return std::clamp(at, low + 1, high) - 1;
-    }
-
     void look(Bracket& bracket) {
-        const double low = m_gates[bracket.low], high = m_gates[bracket.high];
-        m_paths.price(low, high, bracket.device);
+        const GateBracket values = valuesOf(bracket);
+        m_paths.price(values, bracket.device);
         m_paths.bound(bracket.cells, target());
-        PipelineLabels labels(m_problem, m_paths, *bracket.cells, low, high);
+        PipelineLabels labels(m_problem, m_paths, *bracket.cells, values);
         labels.run(m_best, m_options);
         m_best.labels += labels.count();
     }
@@ -142,7 +182,7 @@ private:
     const PipelineProblem& m_problem;
     const PipelineSearchOptions& m_options;
     PipelinePaths m_paths;
-    std::vector<double> m_gates;
+    GateValues m_values;
     std::vector<Bracket> m_open; ///< a heap, the least bound first
     PipelineSolution m_best;
 };
@@ -150,12 +190,13 @@ private:
 } // namespace
 
 double prunePipeline(PipelineProblem& problem, double below) {
+    const GateValues values(problem);
+    if (values.gates.empty()) return below;
     PipelinePaths paths(problem, mostStages(problem));
     SharedCells cells = unowned(problem.cells());
-    double most = 0;
-    for (int list = 0; list < problem.lists(); ++list)
-        for (const StageCandidate& c : problem.list(list)) most = std::max(most, c.gate);
-    const double bound = tune(paths, cells, 0, most, 0, below).bound;
+    const GateBracket all{values.gates.front(), values.gates.back(), values.onces.front(),
+                          values.onces.back()};
+    const double bound = tune(paths, cells, all, 0, below).bound;
     if (cells.get() != &problem.cells()) problem.setCells(*cells);
     return std::min(bound, below);
 }

@@ -3,7 +3,10 @@
 // keeps, so that a search can rank thousands of plans; the event engine (core/schedule) gives the
 // figure of the plan that is chosen. Formulas: reference planners.md section 4 and schedules.md
 // section 2 (Narayanan 2021 for 1F1B and interleaving, Qi 2024 for ZB-H1).
-//   step = sum of fill_i + max of gate_i
+//   step = sum of fill_i + max of (gate_i - once_i) + max of once_i + beyond
+// What comes once a step (gradients, optimizer, parameters) begins when all stages have all their
+// gradients, as it must where they are clipped by their common norm. What is beyond is small and no
+// sum over stages: a search leaves it to its gap.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +41,16 @@ struct ScheduleModel {
 
     double fill(const StagePrice& price) const;
     double gate(const StagePrice& price, double microBatches) const;
+    /// Seconds of a step that are not the sum over stages, never negative.
+    double beyond(const std::vector<StagePrice>& prices, double microBatches) const;
     /// Micro-batches in flight on a stage with `behind` stages after it, of `stages` in all.
     double inFlight(int behind, int stages, double microBatches) const;
     /// Stages that may follow one that has room for so many micro-batches; -1 if it does not work.
     int mostBehind(double room, int stages, double microBatches) const;
+    /// Whether so many stages and micro-batches are to be had: interleaved schedules need
+    /// multiples, ZB-H1 enough to fill the pipeline (else its weight gradients have nothing to
+    /// fill).
+    bool runs(int stages, int microBatches) const;
     /// Whether memory or order depend on the number of stages, which then must be given.
     bool needsStages() const;
 

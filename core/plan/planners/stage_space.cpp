@@ -169,7 +169,7 @@ std::vector<PipelineCombination> StageSpace::combinations() {
                 }
                 if (plain.kind == ScheduleKind::Interleaved && !single) continue;
                 for (int p = 2; p <= std::min({units(), all, kMostStages}); ++p)
-                    if (all % p == 0 && (plain.kind != ScheduleKind::Interleaved || m % p == 0))
+                    if (all % p == 0 && schedule.runs(p, m))
                         add(samples, m, schedule, p, boundOf(choices, schedule, m, p));
             }
         }
@@ -252,6 +252,7 @@ void StageSpace::addPolicies(const PipelineCombination& combination, int first, 
                              option.info.devices(), option.info.replica.pool};
             if (c.fill + c.gate * share >= most || c.fill + c.gate >= offers.below)
                 break; // the others are slower still
+            c.once = price.step;
             const double free = limit(c.pool) - price.resident - price.transient;
             const double room = std::min(free / price.perMicroBatch, m);
             if (room < 1) continue;

@@ -9,6 +9,8 @@
 #include "core/plan/planners/pipeline_job.h"
 #include "tests/core/support/models.h"
 
+#include <fmt/ranges.h>
+
 #include <QTest>
 
 using namespace shardlens;
@@ -19,6 +21,8 @@ class TestPipelinePlanner : public QObject {
 private slots:
     void closedForms_data();
     void closedForms();
+    void engine_data();
+    void engine();
     void scheduleMemory();
     void optimum_data();
     void optimum();
@@ -92,6 +96,43 @@ void TestPipelinePlanner::closedForms() {
     const double simulated = simulatedSeconds(schedule, prices, microBatches);
     QVERIFY2(std::abs(simulated / closed - 1) < (uneven ? 5e-3 : 1e-9),
              qPrintable(QString("%1 against %2").arg(closed).arg(simulated)));
+}
+
+void TestPipelinePlanner::engine_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<int>("layers");
+    QTest::addColumn<int>("nodes");
+    QTest::addColumn<int>("batch");
+    QTest::addColumn<QString>("schedule");
+    const auto add = [](const char* model, int layers, int nodes, int batch) {
+        for (const char* schedule : {"gpipe", "1f1b", "zb-h1"})
+            QTest::addRow("%s of %d layers, %s", model, layers, schedule)
+                << QString(model) << layers << nodes << batch << QString(schedule);
+    };
+    add("gpt3-175b", 8, 2, 32);
+    add("gpt3-175b", 96, 128, 1536);
+    add("llama3-8b", 8, 1, 32);
+    add("llama3-8b", 32, 4, 256);
+    add("bert-large", 24, 2, 64);
+    add("mixtral-8x7b", 32, 8, 256);
+}
+
+/// The closed form of the plan that is chosen agrees with the event engine: heads, wires and what
+/// comes once a step make stages unequal. (Interleaved schedules hide more of the wire then.)
+void TestPipelinePlanner::engine() {
+    QFETCH(QString, model);
+    QFETCH(int, layers);
+    QFETCH(int, nodes);
+    QFETCH(int, batch);
+    QFETCH(QString, schedule);
+    StagePricer p = pricer(model.toStdString(), {clusterByName("dgx-a100", nodes)}, layers);
+    PipelineRequest request;
+    request.batch = batch;
+    request.schedules = {schedule.toStdString()};
+    const PipelineAnswer answer = planPipeline(p, request);
+    QVERIFY2(std::abs(answer.simulated / answer.seconds - 1) < 5e-3,
+             qPrintable(QString("%1 s against %2 s").arg(answer.seconds).arg(answer.simulated)));
+    QVERIFY(answer.gap() <= 0.015);
 }
 
 /// In flight by reference schedules.md section 2: GPipe m, 1F1B p - k, ZB-H1 p, interleaved on the
@@ -315,24 +356,28 @@ void TestPipelinePlanner::order() {
     request.schedules = {"1f1b"};
     request.memoryLimitBytes = 1e18;
     const auto points = megatronGrid(p, request);
-    const auto seconds = [&](int pp, int tp) {
-        double least = 1e18;
+    std::vector<std::pair<int, int>> measured{{4, 2}, {2, 4}, {8, 1}, {1, 8}}; // pp, tp
+    if (!fastNodes) measured = {{8, 1}, {4, 2}, {2, 4}, {1, 8}};
+    std::vector<double> closed, simulated;
+    for (const auto& [pp, tp] : measured) {
+        const GridPoint* best = nullptr;
         for (const GridPoint& point : points)
-            if (point.pipeline == pp && point.tensor == tp && point.data == 8)
-                least = std::min(least, point.seconds);
-        return least;
-    };
-    const std::vector<double> measuredOrder =
-        fastNodes ? std::vector{seconds(4, 2), seconds(2, 4), seconds(8, 1), seconds(1, 8)}
-                  : std::vector{seconds(8, 1), seconds(4, 2), seconds(2, 4), seconds(1, 8)};
-    // The roofline knows neither tiles nor launches, which make small shards slower than their
-    // share.
-    QEXPECT_FAIL("NVLink nodes", "small shards are priced too cheap on a fast link", Continue);
-    QVERIFY2(std::ranges::is_sorted(measuredOrder), qPrintable(QString("%1 %2 %3 %4")
-                                                                   .arg(measuredOrder[0])
-                                                                   .arg(measuredOrder[1])
-                                                                   .arg(measuredOrder[2])
-                                                                   .arg(measuredOrder[3])));
+            if (point.pipeline == pp && point.tensor == tp && point.data == 8 &&
+                (!best || point.seconds < best->seconds))
+                best = &point;
+        QVERIFY(best);
+        closed.push_back(best->seconds);
+        const PipelineAnswer answer = answerOf(p, request, *best);
+        simulated.push_back(
+            simulatedSeconds(answer.schedule, answer.prices(), answer.microBatches));
+    }
+    for (std::size_t i = 0; i < closed.size(); ++i)
+        QVERIFY(std::abs(simulated[i] / closed[i] - 1) < 5e-3);
+    // The wire between the stages is priced too slow, the cube mesh of V100s too quick.
+    QEXPECT_FAIL("NVLink nodes", "pipelines are priced too slow against tensor parallelism", Abort);
+    for (const std::vector<double>& seconds : {closed, simulated})
+        QVERIFY2(std::ranges::is_sorted(seconds),
+                 fmt::format("{}", fmt::join(seconds, " < ")).c_str());
 }
 
 void TestPipelinePlanner::alpa() {

@@ -31,6 +31,7 @@ struct Shape {
     DeviceCounts devices;
     bool memory;
     int exact;
+    bool once = false;
 };
 
 PipelineProblem randomProblem(std::mt19937& random, const Shape& shape) {
@@ -40,11 +41,13 @@ PipelineProblem randomProblem(std::mt19937& random, const Shape& shape) {
     for (int first = 0; first < shape.units; ++first)
         for (int last = first; last < shape.units; ++last) {
             std::vector<StageCandidate> list;
-            for (int c = int(random() % 4); c-- > 0;)
+            for (int c = int(random() % 4); c-- > 0;) {
+                const double once = shape.once ? 5 * seconds(random) : 0;
                 list.push_back(
-                    {seconds(random), 10 * seconds(random) * (last - first + 1),
+                    {seconds(random), once + 10 * seconds(random) * (last - first + 1),
                      1 + int(random() % 4), std::uint8_t(shape.devices[1] > 0 && random() % 2),
-                     shape.memory ? int(random() % 4) : 100, std::uint32_t(random() % 1000)});
+                     shape.memory ? int(random() % 4) : 100, std::uint32_t(random() % 1000), once});
+            }
             problem.use(first, last, problem.addList(list));
         }
     return problem;
@@ -56,7 +59,7 @@ double bruteOptimum(const PipelineProblem& problem) {
     const std::function<void(int)> extend = [&](int unit) {
         if (unit == problem.units()) {
             DeviceCounts used{};
-            double fill = 0, gate = 0;
+            double fill = 0, gate = -1e18, once = 0;
             const int count = int(taken.size());
             if (problem.exactStages > 0 && count != problem.exactStages) return;
             for (int i = 0; i < count; ++i) {
@@ -64,10 +67,11 @@ double bruteOptimum(const PipelineProblem& problem) {
                 if (c.mostBehind < count - 1 - i) return;
                 used[c.pool] += c.devices;
                 fill += c.fill;
-                gate = std::max(gate, c.gate);
+                gate = std::max(gate, c.gate - c.once);
+                once = std::max(once, c.once);
             }
             if (used[0] <= problem.devices()[0] && used[1] <= problem.devices()[1])
-                best = std::min(best, fill + gate);
+                best = std::min(best, fill + gate + once);
             return;
         }
         for (int last = unit; last < problem.units(); ++last)
@@ -126,7 +130,7 @@ void checkStages(const PipelineProblem& problem, const PipelineSolution& solutio
 
 void TestPipelineProblem::bruteForce_data() {
     QTest::addColumn<int>("kind");
-    for (int kind = 0; kind < 8; ++kind) QTest::addRow("kind %d", kind) << kind;
+    for (int kind = 0; kind < 16; ++kind) QTest::addRow("kind %d", kind) << kind;
 }
 
 void TestPipelineProblem::bruteForce() {
@@ -136,7 +140,8 @@ void TestPipelineProblem::bruteForce() {
         const Shape shape{2 + int(random() % 5),
                           {2 + int(random() % 7), kind & 1 ? 1 + int(random() % 4) : 0},
                           (kind & 2) != 0,
-                          kind & 4 ? 2 : 0};
+                          kind & 4 ? 2 : 0,
+                          (kind & 8) != 0};
         const PipelineProblem problem = randomProblem(random, shape);
         const double expected = bruteOptimum(problem);
         const PipelineSolution solution = solvePipeline(problem);
