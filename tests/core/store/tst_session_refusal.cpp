@@ -181,7 +181,7 @@ void TestSessionRefusal::tamperedSession_data() {
     row("no session row", "DELETE FROM session", "it is empty");
     row("no model", "DELETE FROM model", "it has no model");
     row("request", "UPDATE session SET request = '{\"version\":1,\"nodes\":0}'", "'nodes' must be");
-    row("newer request", "UPDATE session SET request = '{\"version\":9}'", "reads up to 1");
+    row("newer request", "UPDATE session SET request = '{\"version\":9}'", "reads up to 2");
     row("pointer", "UPDATE session SET done = 99", "the length of its history");
     row("step gap", "DELETE FROM step WHERE number = 3", "step 4 of its history");
     row("step fields", "UPDATE step SET before = '{}' WHERE number = 5", "step 5 of its history");
