@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/plan/planners/megatron_rules.h"
+#include "core/units.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -347,8 +348,8 @@ std::string gridText(const std::vector<GridPoint>& points, std::size_t most) {
                             "{:>8.1f} GiB{:>7.1f} %{}\n",
                             p.tensor, p.sequenceParallel ? "on" : "-", p.context, p.pipeline,
                             p.chunks, p.expert, p.data, p.samples, p.microBatches, p.policy.zero,
-                            recomputeText(p.policy), p.seconds, p.memory / (1024.0 * 1024 * 1024),
-                            100 * p.bubble, p.front ? "  front" : "");
+                            recomputeText(p.policy), p.seconds, p.memory / kGiB, 100 * p.bubble,
+                            p.front ? "  front" : "");
     }
     return text;
 }
