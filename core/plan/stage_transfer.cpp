@@ -309,7 +309,7 @@ private:
         auto values = std::make_shared_for_overwrite<double[]>(size);
         for (std::size_t i = 0; i < size; ++i) {
             const auto& t = (*edge.times)[i];
-            values[i] = m_weights.time * (t.forward + t.backward) + m_weights.sync * t.step;
+            values.get()[i] = m_weights.time * (t.forward + t.backward) + m_weights.sync * t.step;
         }
         return values;
     }

@@ -182,7 +182,7 @@ private slots:
         // Ticks are round, inside, ascending.
         for (const ChartScale* scale : {&g.x, &g.y}) {
             const auto ticks = scale->ticks(6);
-            QVERIFY(ticks.size() >= 1 && ticks.size() <= 6);
+            QVERIFY(!ticks.empty() && ticks.size() <= 6);
             QVERIFY(std::ranges::is_sorted(ticks));
             QVERIFY(ticks.front() >= scale->low() && ticks.back() <= scale->high());
         }
@@ -381,7 +381,8 @@ private slots:
             QVERIFY(g.plot.adjusted(-1, -1, 1, 1).contains(cell));
             QCOMPARE(chart().rowAt(cell.center()), row);
             QCOMPARE(cell.center().x(), g.plot.left() + g.plot.width() * (row % 4 + 0.5) / 4);
-            QCOMPARE(cell.center().y(), g.plot.top() + g.plot.height() * (row / 4 + 0.5) / 3);
+            const int down = row / 4;
+            QCOMPARE(cell.center().y(), g.plot.top() + g.plot.height() * (down + 0.5) / 3);
         }
         panel().select(0);
         chart().setFocus();

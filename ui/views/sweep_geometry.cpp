@@ -43,8 +43,8 @@ QPointF SweepGeometry::pointOf(const SweepData& data, int index) const {
     const SweepRow& row = data.row(index);
     if (shape == SweepShape::Scatter) return {xOf(row.seconds), yOf(row.memory)};
     const double across = plot.left() + plot.width() * (index % columns + 0.5) / columns;
-    if (shape == SweepShape::Map)
-        return {across, plot.top() + plot.height() * (index / columns + 0.5) / rows};
+    const int down = index / columns;
+    if (shape == SweepShape::Map) return {across, plot.top() + plot.height() * (down + 0.5) / rows};
     return {across, row.error.empty() ? yOf(measureOf(row, measure)) : plot.bottom() - kMark};
 }
 

@@ -89,7 +89,8 @@ const std::vector<StageOptionInfo>& StageSpace::options(std::int64_t samples) {
     const auto [at, isNew] = m_options.try_emplace(samples);
     std::vector<StageOptionInfo>& found = at->second;
     if (!isNew) return found;
-    for (std::uint8_t pool = 0; pool < m_pricer.pools().size(); ++pool)
+    const auto pools = static_cast<std::uint8_t>(m_pricer.pools().size());
+    for (std::uint8_t pool = 0; pool < pools; ++pool)
         for (int tp = 1; tp <= m_pricer.pools()[pool].devicesPerNode; tp *= 2)
             for (const std::int64_t each : m_sizes) {
                 if (samples % each != 0) continue;
@@ -148,9 +149,10 @@ std::vector<PipelineCombination> StageSpace::combinations() {
         if (!std::isfinite(bound)) return;
         found.push_back({samples, m, schedule, stages, bound});
     };
-    const bool single = std::ranges::count_if(m_model->units.units, [&](const StageUnit& u) {
-                            return u.run >= 0 && u.run != m_model->units.units[units() / 2u].run;
-                        }) == 0;
+    const auto& chain = m_model->units.units;
+    const int middle = chain[chain.size() / 2].run;
+    const bool single = std::ranges::none_of(
+        chain, [&](const StageUnit& u) { return u.run >= 0 && u.run != middle; });
     for (const std::int64_t samples : divisors(m_request.batch)) {
         const int m = static_cast<int>(m_request.batch / samples);
         const std::vector<StageOptionInfo>& choices = options(samples);
