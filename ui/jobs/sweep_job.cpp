@@ -8,6 +8,7 @@
 #include <QSaveFile>
 
 #include <chrono>
+#include <stdexcept>
 
 namespace shardlens {
 
@@ -17,15 +18,13 @@ constexpr std::chrono::milliseconds kBetweenSnapshots{60};
 
 } // namespace
 
-SweepJob::SweepJob(QObject* parent)
-    : QObject(parent), m_lane(std::make_unique<BackgroundLane>()),
-      m_writeLane(std::make_unique<BackgroundLane>()) {
+SweepJob::SweepJob(QObject* parent) : QObject(parent), m_lane(std::make_unique<BackgroundLane>()) {
+    connect(&m_writer, &FileWriter::written, this, &SweepJob::written);
 }
 
 SweepJob::~SweepJob() {
     m_lane->cancel();
     m_lane->waitForIdle();
-    m_writeLane->waitForIdle();
 }
 
 void SweepJob::start(const SweepSource& model, const SweepRequest& request) {
@@ -131,26 +130,12 @@ void SweepJob::fetch() {
 }
 
 void SweepJob::write(const QString& file, std::function<QByteArray()> make) {
-    m_files.push_back({file, std::move(make)});
-    if (m_files.size() == 1) writeNext();
-}
-
-void SweepJob::writeNext() {
-    m_writeLane->submit([this, file = m_files.front()](const std::stop_token&) {
-        QString error;
-        try {
-            const QByteArray bytes = file.make();
-            QSaveFile out(file.name);
-            if (!out.open(QIODevice::WriteOnly) || out.write(bytes) < 0 || !out.commit())
-                error = tr("%1 cannot be written: %2").arg(file.name, out.errorString());
-        } catch (const std::exception& failure) {
-            error = text(failure.what());
-        }
-        QMetaObject::invokeMethod(this, [this, name = file.name, error] {
-            m_files.pop_front();
-            if (!m_files.empty()) writeNext();
-            emit written(name, error);
-        });
+    m_writer.write(file, [make = std::move(make)](const QString& name) {
+        const QByteArray bytes = make();
+        QSaveFile out(name);
+        if (!out.open(QIODevice::WriteOnly) || out.write(bytes) < 0 || !out.commit())
+            throw std::runtime_error(
+                tr("%1 cannot be written: %2").arg(name, out.errorString()).toStdString());
     });
 }
 

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "core/plan/background_lane.h"
+#include "ui/jobs/file_writer.h"
 #include "ui/models/sweep_model.h"
 
 #include <QObject>
 
-#include <deque>
 #include <mutex>
 
 namespace shardlens {
@@ -39,7 +39,7 @@ public:
 
     /// Writes bytes that are made in the background.
     void write(const QString& file, std::function<QByteArray()> make);
-    bool writing() const { return !m_files.empty(); }
+    bool writing() const { return m_writer.busy(); }
 
 signals:
     void changed();
@@ -51,21 +51,16 @@ private:
     /// Changes the mailbox, if the sweep is still wanted, and wakes the owner.
     void post(std::uint64_t generation, const std::function<void(SweepState&)>& change);
     void fetch();
-    void writeNext();
 
     SweepState m_state; ///< as shown
-    struct File {
-        QString name;
-        std::function<QByteArray()> make;
-    };
-    std::deque<File> m_files; ///< the first is being written: all are wanted, one after the other
+    FileWriter m_writer;
 
     std::mutex m_mutex; // guards what follows
     SweepState m_mail;
     std::uint64_t m_generation = 0;
     bool m_awake = false;
 
-    std::unique_ptr<BackgroundLane> m_lane, m_writeLane; // last: joined first
+    std::unique_ptr<BackgroundLane> m_lane; // last: joined first
 };
 
 } // namespace shardlens

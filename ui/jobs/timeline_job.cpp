@@ -32,8 +32,8 @@ ScheduleSpec specWithStages(const TimelineWish& wish) {
 }
 
 TimelineJob::TimelineJob(QObject* parent)
-    : QObject(parent), m_lane(std::make_unique<BackgroundLane>()),
-      m_writeLane(std::make_unique<BackgroundLane>()) {
+    : QObject(parent), m_lane(std::make_unique<BackgroundLane>()) {
+    connect(&m_writer, &FileWriter::written, this, &TimelineJob::written);
 }
 
 TimelineJob::~TimelineJob() = default;
@@ -80,23 +80,8 @@ void TimelineJob::submit() {
 
 void TimelineJob::write(std::shared_ptr<const TimelinePicture> picture, const QString& file,
                         const TimelineExport& options) {
-    m_files.push_back({std::move(picture), file, options});
-    if (m_files.size() == 1) writeNext();
-}
-
-void TimelineJob::writeNext() {
-    m_writeLane->submit([this, file = m_files.front()](const std::stop_token&) {
-        QString error;
-        try {
-            writeTimeline(*file.picture, file.name, file.options);
-        } catch (const std::exception& failure) {
-            error = text(failure.what());
-        }
-        QMetaObject::invokeMethod(this, [this, name = file.name, error] {
-            m_files.pop_front();
-            if (!m_files.empty()) writeNext();
-            emit written(name, error);
-        });
+    m_writer.write(file, [picture = std::move(picture), options](const QString& name) {
+        writeTimeline(*picture, name, options);
     });
 }
 

@@ -5,12 +5,12 @@
 #pragma once
 
 #include "core/plan/background_lane.h"
+#include "ui/jobs/file_writer.h"
 #include "ui/views/timeline_export.h"
 #include "ui/views/timeline_picture.h"
 
 #include <QObject>
 
-#include <deque>
 #include <map>
 
 namespace shardlens {
@@ -37,7 +37,7 @@ public:
     void write(std::shared_ptr<const TimelinePicture> picture, const QString& file,
                const TimelineExport& options);
     bool busy() const { return m_busy; }
-    bool writing() const { return !m_files.empty(); }
+    bool writing() const { return m_writer.busy(); }
 
 signals:
     void ready(std::shared_ptr<const shardlens::TimelinePicture> picture);
@@ -45,22 +45,15 @@ signals:
     void written(const QString& file, const QString& error); ///< error is empty if it went well
 
 private:
-    struct File {
-        std::shared_ptr<const TimelinePicture> picture;
-        QString name;
-        TimelineExport options;
-    };
-
     void submit();
-    void writeNext();
 
     std::optional<TimelineWish> m_wish; ///< not answered yet
     TimelineStyle m_style;
     std::shared_ptr<const schedule::Schedule> m_schedule;
     std::uint64_t m_generation = 0;
     bool m_busy = false;
-    std::deque<File> m_files; ///< the first is being written: all are wanted, one after the other
-    std::unique_ptr<BackgroundLane> m_lane, m_writeLane; // last: joined first
+    FileWriter m_writer;
+    std::unique_ptr<BackgroundLane> m_lane; // last: joined first
 };
 
 } // namespace shardlens
