@@ -4,6 +4,7 @@
 #include "core/plan/model_bundle.h"
 #include "core/store/session.h"
 #include "tests/cli/program.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,8 @@
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
+
+namespace tst_cli {
 
 using namespace shardlens::test;
 using Json = nlohmann::json;
@@ -405,5 +408,8 @@ void TestCli::fullDiskIsAnError() {
     QVERIFY(isOneSentence(process.readAllStandardError()));
 }
 
-QTEST_GUILESS_MAIN(TestCli)
+SHARDLENS_TEST(TestCli)
+
+} // namespace tst_cli
+
 #include "tst_cli.moc"

@@ -2,6 +2,7 @@
 // Real model files through the program: each loads, or is refused in one sentence; none ends the
 // process. The facts stand in the README beside the files.
 #include "tests/cli/program.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,8 @@
 #include <QDirIterator>
 #include <QFileInfo>
 #include <QTest>
+
+namespace tst_cli_models {
 
 using namespace shardlens::test;
 using Json = nlohmann::json;
@@ -111,5 +114,8 @@ void TestCliModels::facts() {
              runs.dump().c_str());
 }
 
-QTEST_GUILESS_MAIN(TestCliModels)
+SHARDLENS_TEST(TestCliModels)
+
+} // namespace tst_cli_models
+
 #include "tst_cli_models.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shardlens schedule`: figures of the table of schedules, files in and out, and what is refused.
 #include "tests/cli/program.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QXmlStreamReader>
+
+namespace tst_cli_schedule {
 
 using namespace shardlens::test;
 using Json = nlohmann::json;
@@ -140,5 +143,8 @@ void TestCliSchedule::errors() {
     QVERIFY2(result.error.contains(part), result.error.constData());
 }
 
-QTEST_GUILESS_MAIN(TestCliSchedule)
+SHARDLENS_TEST(TestCliSchedule)
+
+} // namespace tst_cli_schedule
+
 #include "tst_cli_schedule.moc"

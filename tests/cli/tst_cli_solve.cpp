@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shardlens solve`: the contest's toy problem, whose optimum is published, through every option.
 #include "tests/cli/program.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,8 @@
 #include <QTest>
 
 #include <cmath>
+
+namespace tst_cli_solve {
 
 using namespace shardlens::test;
 using Json = nlohmann::json;
@@ -222,5 +225,8 @@ void TestCliSolve::errors() {
              outcome.error.constData());
 }
 
-QTEST_GUILESS_MAIN(TestCliSolve)
+SHARDLENS_TEST(TestCliSolve)
+
+} // namespace tst_cli_solve
+
 #include "tst_cli_solve.moc"

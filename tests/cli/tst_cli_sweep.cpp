@@ -2,12 +2,15 @@
 // `shardlens sweep`: all equal-stage plans, one and two settings, the three forms of output, and
 // what is refused.
 #include "tests/cli/program.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QTest>
 
 #include <set>
+
+namespace tst_cli_sweep {
 
 using namespace shardlens::test;
 using Json = nlohmann::json;
@@ -103,5 +106,8 @@ void TestCliSweep::errors() {
     QCOMPARE(result.error.trimmed().count('\n'), 0);
 }
 
-QTEST_GUILESS_MAIN(TestCliSweep)
+SHARDLENS_TEST(TestCliSweep)
+
+} // namespace tst_cli_sweep
+
 #include "tst_cli_sweep.moc"

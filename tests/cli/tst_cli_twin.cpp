@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shardlens info LOCAL --twin WHOLE`: the plan of a partitioned program, as text and as JSON.
 #include "tests/cli/program.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,8 @@
 #include <QFloat16> // a conversion from JSON wants the type whole
 #include <QTemporaryDir>
 #include <QTest>
+
+namespace tst_cli_twin {
 
 using namespace shardlens::test;
 using Json = nlohmann::json;
@@ -98,5 +101,8 @@ void TestCliTwin::errors() {
     QCOMPARE(run({"info", m_local, "--twin"}, withoutDisplay()).code, 2);
 }
 
-QTEST_GUILESS_MAIN(TestCliTwin)
+SHARDLENS_TEST(TestCliTwin)
+
+} // namespace tst_cli_twin
+
 #include "tst_cli_twin.moc"

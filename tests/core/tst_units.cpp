@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantities as text: three digits, the right prefix at every boundary, exact grouping.
 #include "core/units.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <cmath>
 #include <limits>
+
+namespace tst_units {
 
 using namespace shardlens;
 
@@ -52,5 +55,8 @@ void TestUnits::texts() {
     QCOMPARE(text, expected);
 }
 
-QTEST_GUILESS_MAIN(TestUnits)
+SHARDLENS_TEST(TestUnits)
+
+} // namespace tst_units
+
 #include "tst_units.moc"

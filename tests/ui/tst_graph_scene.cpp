@@ -4,6 +4,7 @@
 #include "core/layout/layered_layout.h"
 #include "core/model/catalogue.h"
 #include "core/plan/planner.h"
+#include "tests/test_program.h"
 #include "ui/format.h"
 #include "ui/views/graph_controller.h"
 
@@ -11,6 +12,8 @@
 #include <QImage>
 #include <QPainter>
 #include <QTest>
+
+namespace tst_graph_scene {
 
 using namespace shardlens;
 
@@ -300,5 +303,8 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestGraphScene)
+SHARDLENS_TEST(TestGraphScene)
+
+} // namespace tst_graph_scene
+
 #include "tst_graph_scene.moc"

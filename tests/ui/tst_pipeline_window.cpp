@@ -3,6 +3,7 @@
 // dragged and aimed with keys, the plan's own schedule in the timeline, one selection everywhere,
 // and a session that brings all of it back. Expected stages come from the request's pins and from
 // the planner called beside the window; places from the share of the layers above a boundary.
+#include "tests/test_program.h"
 #include "ui/format.h"
 #include "ui/main_window.h"
 #include "ui/panels/mesh_panel.h"
@@ -25,6 +26,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QXmlStreamReader>
+
+namespace tst_pipeline_window {
 
 using namespace shardlens;
 
@@ -498,5 +501,8 @@ void TestPipelineWindow::gpt3() {
     QVERIFY(plan().answer.seconds >= free); // a pin never makes it quicker
 }
 
-QTEST_MAIN(TestPipelineWindow)
+SHARDLENS_TEST(TestPipelineWindow)
+
+} // namespace tst_pipeline_window
+
 #include "tst_pipeline_window.moc"

@@ -5,11 +5,14 @@
 #include "core/fold/folding.h"
 #include "core/model/catalogue.h"
 #include "core/plan/planning_service.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <atomic>
 #include <thread>
+
+namespace tst_planning_service {
 
 using namespace shardlens;
 using namespace std::chrono_literals;
@@ -224,5 +227,8 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestPlanningService)
+SHARDLENS_TEST(TestPlanningService)
+
+} // namespace tst_planning_service
+
 #include "tst_planning_service.moc"

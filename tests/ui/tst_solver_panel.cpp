@@ -3,6 +3,7 @@
 // a damaged one; the chart's lines in either theme.
 #include "core/solve/contest_file.h"
 #include "tests/core/solve/interval_problems.h"
+#include "tests/test_program.h"
 #include "ui/main_window.h"
 #include "ui/views/solver_chart.h"
 
@@ -14,6 +15,8 @@
 #include <QTest>
 
 #include <fstream>
+
+namespace tst_solver_panel {
 
 using namespace shardlens;
 
@@ -171,5 +174,8 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestSolverPanel)
+SHARDLENS_TEST(TestSolverPanel)
+
+} // namespace tst_solver_panel
+
 #include "tst_solver_panel.moc"

@@ -4,6 +4,7 @@
 // taken back; files read again; what screen readers are told; both themes.
 #include "core/error.h"
 #include "core/plan/planners/pipeline_job.h"
+#include "tests/test_program.h"
 #include "ui/format.h"
 #include "ui/main_window.h"
 #include "ui/panels/sweep_panel.h"
@@ -26,6 +27,8 @@
 #include <QTest>
 #include <QToolTip>
 #include <QXmlStreamReader>
+
+namespace tst_sweep {
 
 using namespace shardlens;
 
@@ -558,5 +561,8 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestSweepPanel)
+SHARDLENS_TEST(TestSweepPanel)
+
+} // namespace tst_sweep
+
 #include "tst_sweep.moc"

@@ -5,6 +5,7 @@
 // later; on the first, backward i starts at 10 + 3i, as its gradient has come back through p − 1
 // backwards of 2 by then.
 #include "core/schedule/schedule_csv.h"
+#include "tests/test_program.h"
 #include "ui/main_window.h"
 #include "ui/panels/timeline_panel.h"
 
@@ -27,6 +28,8 @@
 #include <QToolButton>
 #include <QWheelEvent>
 #include <QXmlStreamReader>
+
+namespace tst_timeline {
 
 using namespace shardlens;
 using namespace shardlens::schedule;
@@ -591,5 +594,8 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTimeline)
+SHARDLENS_TEST(TestTimeline)
+
+} // namespace tst_timeline
+
 #include "tst_timeline.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of the window that can be tested alone: item models, formats, colours, commands, shards.
+#include "tests/test_program.h"
 #include "ui/commands/command_palette.h"
 #include "ui/commands/command_registry.h"
 #include "ui/format.h"
@@ -13,6 +14,8 @@
 
 #include <limits>
 #include <set>
+
+namespace tst_ui_parts {
 
 using namespace shardlens;
 
@@ -216,5 +219,8 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestUiParts)
+SHARDLENS_TEST(TestUiParts)
+
+} // namespace tst_ui_parts
+
 #include "tst_ui_parts.moc"

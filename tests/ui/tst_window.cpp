@@ -2,6 +2,7 @@
 // The whole window, driven as a user does: clicks, keys, drops. A small model in a scratch folder;
 // slow planners stand in where something must still be running.
 #include "core/error.h"
+#include "tests/test_program.h"
 #include "ui/main_window.h"
 #include "ui/panels/inspector_panel.h"
 #include "ui/panels/totals_panel.h"
@@ -28,6 +29,8 @@
 
 #include <atomic>
 #include <thread>
+
+namespace tst_window {
 
 using namespace shardlens;
 
@@ -567,5 +570,8 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestWindow)
+SHARDLENS_TEST(TestWindow)
+
+} // namespace tst_window
+
 #include "tst_window.moc"

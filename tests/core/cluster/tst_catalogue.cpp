@@ -4,11 +4,14 @@
 #include "core/cluster/catalogue.h"
 #include "core/cluster/csv.h"
 #include "core/error.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <fstream>
 #include <sstream>
+
+namespace tst_catalogue {
 
 using namespace shardlens;
 
@@ -189,5 +192,8 @@ void TestCatalogue::mistakes() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestCatalogue)
+SHARDLENS_TEST(TestCatalogue)
+
+} // namespace tst_catalogue
+
 #include "tst_catalogue.moc"

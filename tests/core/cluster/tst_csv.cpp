@@ -2,8 +2,11 @@
 // CSV against the rules and examples of RFC 4180 section 2.
 #include "core/cluster/csv.h"
 #include "core/error.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_csv {
 
 using namespace shardlens;
 using Fields = std::vector<std::string>;
@@ -73,5 +76,8 @@ void TestCsv::errors() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestCsv)
+SHARDLENS_TEST(TestCsv)
+
+} // namespace tst_csv
+
 #include "tst_csv.moc"

@@ -3,10 +3,13 @@
 // devices share a node.
 #include "core/cluster/cluster.h"
 #include "core/error.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <set>
+
+namespace tst_mesh {
 
 using namespace shardlens;
 
@@ -171,5 +174,8 @@ void TestMesh::suggestions() {
              "dp=9,tp=8");
 }
 
-QTEST_APPLESS_MAIN(TestMesh)
+SHARDLENS_TEST(TestMesh)
+
+} // namespace tst_mesh
+
 #include "tst_mesh.moc"

@@ -5,6 +5,7 @@
 // says. Slices are not listed, so the simulator tries every moment to make one; the bytes of each
 // step must equal what the ranks really hold then.
 #include "core/cost/collective.h"
+#include "tests/test_program.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,6 +16,8 @@
 #include <numeric>
 #include <random>
 #include <span>
+
+namespace tst_conversion {
 
 using namespace shardlens;
 
@@ -425,5 +428,8 @@ void TestConversion::simulated() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestConversion)
+SHARDLENS_TEST(TestConversion)
+
+} // namespace tst_conversion
+
 #include "tst_conversion.moc"

@@ -3,8 +3,11 @@
 // H200 and B200 by stas00/ml-engineering network/benchmarks) and Alpa's published objectives.
 #include "core/cost/cost_model.h"
 #include "core/error.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_cost_models {
 
 using namespace shardlens;
 
@@ -247,5 +250,8 @@ void TestCostModels::alpaMissingAxis() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestCostModels)
+SHARDLENS_TEST(TestCostModels)
+
+} // namespace tst_cost_models
+
 #include "tst_cost_models.moc"

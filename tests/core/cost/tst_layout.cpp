@@ -3,10 +3,13 @@
 // against tables written by hand.
 #include "core/cost/layout.h"
 #include "core/error.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <set>
+
+namespace tst_layout {
 
 using namespace shardlens;
 
@@ -311,5 +314,8 @@ void TestLayout::noAxes() {
     QVERIFY(resultLayout(Choice{}, rule, 0, Mesh{}) == Layout{});
 }
 
-QTEST_APPLESS_MAIN(TestLayout)
+SHARDLENS_TEST(TestLayout)
+
+} // namespace tst_layout
+
 #include "tst_layout.moc"

@@ -6,10 +6,13 @@
 #include "core/plan/planner.h"
 #include "tests/core/support/graphs.h"
 #include "tests/core/support/models.h"
+#include "tests/test_program.h"
 
 #include <fmt/format.h>
 
 #include <QTest>
+
+namespace tst_blocks {
 
 using namespace shardlens;
 
@@ -24,7 +27,7 @@ private slots:
 
 namespace {
 
-constexpr int kRandomPlans = 200;
+constexpr std::size_t kRandomPlans = test::kSanitized ? 20 : 200;
 
 /// conv - norm - relu - conv - norm, added to a projected short cut: a block of a ResNet with
 /// stride (He et al. 2016).
@@ -115,7 +118,7 @@ void TestBlocks::plans() {
         const ModelBundle bundle = modelFor(model.toStdString(), request);
         const SmallModel small = shrinkForVerification(*bundle.graph, *bundle.folding, request);
         std::mt19937_64 random(3);
-        for (int i = -1; i < kRandomPlans / 4; ++i) {
+        for (int i = -1; i < static_cast<int>(kRandomPlans / 4); ++i) {
             const Plan plan =
                 i < 0 ? optimise(small.context)
                       : evaluate(small.context, randomDecisions(*small.context->pricing, random));
@@ -127,8 +130,11 @@ void TestBlocks::plans() {
             collectives += result.collectives.size();
         }
     }
-    QVERIFY(collectives > 1000); // random plans convert a lot
+    QVERIFY(collectives > 5 * kRandomPlans); // random plans convert a lot
 }
 
-QTEST_APPLESS_MAIN(TestBlocks)
+SHARDLENS_TEST(TestBlocks)
+
+} // namespace tst_blocks
+
 #include "tst_blocks.moc"

@@ -2,8 +2,11 @@
 // Reference kernels of products, elementwise functions, reductions, norms and losses: values
 // against closed forms and worked examples, every gradient against finite differences.
 #include "tests/core/execute/kernel_case.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_kernels {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -494,5 +497,8 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestKernels)
+SHARDLENS_TEST(TestKernels)
+
+} // namespace tst_kernels
+
 #include "tst_kernels.moc"

@@ -3,10 +3,13 @@
 // ops, which must give what the backward kernel of their forward op gives.
 #include "core/model/gradient.h"
 #include "tests/core/execute/kernel_case.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <numeric>
+
+namespace tst_kernels_derived {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -351,5 +354,8 @@ void TestDerived::gradientOps() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestDerived)
+SHARDLENS_TEST(TestDerived)
+
+} // namespace tst_kernels_derived
+
 #include "tst_kernels_derived.moc"

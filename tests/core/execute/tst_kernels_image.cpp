@@ -2,8 +2,11 @@
 // Reference kernels of convolutions, pooling and mixture-of-experts routing: worked examples and
 // closed forms, and gradients against finite differences.
 #include "tests/core/execute/kernel_case.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_kernels_image {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -166,5 +169,8 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestImageKernels)
+SHARDLENS_TEST(TestImageKernels)
+
+} // namespace tst_kernels_image
+
 #include "tst_kernels_image.moc"

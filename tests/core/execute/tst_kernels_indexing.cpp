@@ -2,10 +2,13 @@
 // Kernels that gather, scatter and place: the worked examples of the ONNX operator specification,
 // and gradients against finite differences.
 #include "tests/core/execute/kernel_case.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <numeric>
+
+namespace tst_kernels_indexing {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -147,5 +150,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestIndexing)
+SHARDLENS_TEST(TestIndexing)
+
+} // namespace tst_kernels_indexing
+
 #include "tst_kernels_indexing.moc"

@@ -2,9 +2,12 @@
 // Kernels of matrices, transforms, sorts, bits and windows against what defines them: factors that
 // multiply back to the matrix, Parseval's identity, and the examples of StableHLO's specification.
 #include "tests/core/execute/kernel_case.h"
+#include "tests/test_program.h"
 
 #include <bit>
 #include <numeric>
+
+namespace tst_kernels_matrix {
 
 using namespace shardlens;
 using test::integers;
@@ -275,5 +278,8 @@ void TestKernelsMatrix::windowsSelect() {
     QCOMPARE(test.forward()[0].ints, (Ints{0, 0, 0, 0, 5, 14, 7, 0}));
 }
 
-QTEST_APPLESS_MAIN(TestKernelsMatrix)
+SHARDLENS_TEST(TestKernelsMatrix)
+
+} // namespace tst_kernels_matrix
+
 #include "tst_kernels_matrix.moc"

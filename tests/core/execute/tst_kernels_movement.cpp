@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference kernels that move data: worked examples, and gradients against finite differences.
 #include "tests/core/execute/kernel_case.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_kernels_movement {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -114,5 +117,8 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMovement)
+SHARDLENS_TEST(TestMovement)
+
+} // namespace tst_kernels_movement
+
 #include "tst_kernels_movement.moc"

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/model/graph_algorithms.h"
 #include "tests/core/execute/onnx_node_case.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
@@ -13,6 +14,8 @@
 #include <iostream>
 #include <map>
 #include <set>
+
+namespace tst_onnx_node {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -251,5 +254,8 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestOnnxNode)
+SHARDLENS_TEST(TestOnnxNode)
+
+} // namespace tst_onnx_node
+
 #include "tst_onnx_node.moc"

@@ -5,12 +5,15 @@
 #include "core/execute/verify.h"
 #include "tests/core/execute/rule_cases.h"
 #include "tests/core/support/planning.h"
+#include "tests/test_program.h"
 
 #include <fmt/format.h>
 
 #include <QTest>
 
 #include <set>
+
+namespace tst_rules {
 
 using namespace shardlens;
 
@@ -124,5 +127,8 @@ void TestRules::aMissingCollectiveIsFound() {
     QVERIFY(!verify(plan).agrees());
 }
 
-QTEST_APPLESS_MAIN(TestRules)
+SHARDLENS_TEST(TestRules)
+
+} // namespace tst_rules
+
 #include "tst_rules.moc"

@@ -3,11 +3,14 @@
 #include "core/fold/folding.h"
 #include "core/fold/sections.h"
 #include "tests/core/support/graphs.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <algorithm>
 #include <set>
+
+namespace tst_folding {
 
 using namespace shardlens;
 
@@ -285,5 +288,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFolding)
+SHARDLENS_TEST(TestFolding)
+
+} // namespace tst_folding
+
 #include "tst_folding.moc"

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <string>
 
-namespace shardlens::test {
+namespace shardlens::test::hlo {
 
 inline Graph importText(const std::string& text) {
     return importHlo(text, "test.hlo", {});
@@ -119,4 +119,4 @@ ENTRY %main.1 (w: f32[{0},8,8], x: f32[4,8]) -> (f32[{0},8,8]) {{
         layers, layers - 1, config);
 }
 
-} // namespace shardlens::test
+} // namespace shardlens::test::hlo

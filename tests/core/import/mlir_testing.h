@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace shardlens::test {
+namespace shardlens::test::mlir {
 
 inline Graph importText(const std::string& text, const ImportOptions& options = {}) {
     return importMlir(text, "test.mlir", options);
@@ -61,4 +61,4 @@ inline std::size_t countOf(const Graph& graph, OpKind kind) {
     return static_cast<std::size_t>(std::ranges::count(graph.ops(), kind, &Op::kind));
 }
 
-} // namespace shardlens::test
+} // namespace shardlens::test::mlir

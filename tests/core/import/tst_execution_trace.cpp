@@ -7,12 +7,15 @@
 #include "core/import/mapped_file.h"
 #include "core/model/canonical.h"
 #include "core/model/graph_json.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QTest>
 
 #include <filesystem>
+
+namespace tst_execution_trace {
 
 using namespace shardlens;
 using Json = nlohmann::json;
@@ -303,5 +306,8 @@ void TestExecutionTrace::cyclesAndStrangeParents() {
     }
 }
 
-QTEST_GUILESS_MAIN(TestExecutionTrace)
+SHARDLENS_TEST(TestExecutionTrace)
+
+} // namespace tst_execution_trace
+
 #include "tst_execution_trace.moc"

@@ -6,12 +6,15 @@
 #include "core/import/fx_text.h"
 #include "core/import/torch_program.h"
 #include "core/model/canonical.h"
+#include "tests/test_program.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
 #include <filesystem>
 #include <fstream>
+
+namespace tst_fx {
 
 using namespace shardlens;
 namespace fs = std::filesystem;
@@ -651,5 +654,8 @@ void TestFx::hostile() {
     QVERIFY2(error != "no error", "accepted");
 }
 
-QTEST_GUILESS_MAIN(TestFx)
+SHARDLENS_TEST(TestFx)
+
+} // namespace tst_fx
+
 #include "tst_fx.moc"

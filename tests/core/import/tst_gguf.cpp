@@ -4,12 +4,15 @@
 #include "core/import/gguf.h"
 #include "core/import/gguf_import.h"
 #include "tests/core/import/gguf_writer.h"
+#include "tests/test_program.h"
 
 #include <fmt/format.h>
 
 #include <QTest>
 
 #include <algorithm>
+
+namespace tst_gguf {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -380,5 +383,8 @@ void TestGguf::flippedBytes() {
     }
 }
 
-QTEST_GUILESS_MAIN(TestGguf)
+SHARDLENS_TEST(TestGguf)
+
+} // namespace tst_gguf
+
 #include "tst_gguf.moc"

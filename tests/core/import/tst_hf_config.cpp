@@ -6,11 +6,14 @@
 #include "core/model/canonical.h"
 #include "core/model/catalogue.h"
 #include "tests/core/import/hf_testing.h"
+#include "tests/test_program.h"
 
 #include <QRegularExpression>
 #include <QTest>
 
 #include <set>
+
+namespace tst_hf_config {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -530,5 +533,8 @@ void TestHfConfig::cancelling() {
     QVERIFY_EXCEPTION_THROWN(importSample("llama3-8b", "{}", options), Cancelled);
 }
 
-QTEST_APPLESS_MAIN(TestHfConfig)
+SHARDLENS_TEST(TestHfConfig)
+
+} // namespace tst_hf_config
+
 #include "tst_hf_config.moc"

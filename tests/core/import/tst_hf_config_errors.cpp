@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bad configs get one sentence that names the key; damaged text never does worse.
 #include "tests/core/import/hf_testing.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_hf_config_errors {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -175,5 +178,8 @@ void TestHfConfigErrors::everyCutIsRefused() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestHfConfigErrors)
+SHARDLENS_TEST(TestHfConfigErrors)
+
+} // namespace tst_hf_config_errors
+
 #include "tst_hf_config_errors.moc"

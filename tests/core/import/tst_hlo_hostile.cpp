@@ -4,11 +4,14 @@
 #include "core/fold/folding.h"
 #include "core/model/canonical.h"
 #include "tests/core/import/hlo_testing.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
+namespace tst_hlo_hostile {
+
 using namespace shardlens;
-using namespace shardlens::test;
+using namespace shardlens::test::hlo;
 
 namespace {
 
@@ -192,5 +195,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestHloHostile)
+SHARDLENS_TEST(TestHloHostile)
+
+} // namespace tst_hlo_hostile
+
 #include "tst_hlo_hostile.moc"

@@ -5,12 +5,15 @@
 #include "core/import/importer.h"
 #include "core/model/canonical.h"
 #include "core/model/catalogue.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
+
+namespace tst_hlo_models {
 
 using namespace shardlens;
 
@@ -231,5 +234,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestHloModels)
+SHARDLENS_TEST(TestHloModels)
+
+} // namespace tst_hlo_models
+
 #include "tst_hlo_models.moc"

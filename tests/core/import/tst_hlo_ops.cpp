@@ -4,11 +4,14 @@
 #include "core/fold/folding.h"
 #include "core/model/canonical.h"
 #include "tests/core/import/hlo_testing.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
+namespace tst_hlo_ops {
+
 using namespace shardlens;
-using namespace shardlens::test;
+using namespace shardlens::test::hlo;
 
 namespace {
 
@@ -526,5 +529,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestHloOps)
+SHARDLENS_TEST(TestHloOps)
+
+} // namespace tst_hlo_ops
+
 #include "tst_hlo_ops.moc"

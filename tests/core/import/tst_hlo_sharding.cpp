@@ -4,8 +4,11 @@
 // the tile at index (i, j) is held by the device written there.
 #include "core/import/hlo_sharding.h"
 #include "tests/core/import/hlo_testing.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_hlo_sharding {
 
 using namespace shardlens;
 using namespace shardlens::hlo;
@@ -145,7 +148,7 @@ private slots:
 
     /// The annotations of a module end in its partition.
     void annotatedModule() {
-        const Graph graph = test::importText(test::moduleOf(
+        const Graph graph = test::hlo::importText(test::hlo::moduleOf(
             "  %x = f32[8,16]{1,0} parameter(0), sharding={devices=[2,1,4]<=[8] "
             "last_tile_dim_replicate}\n"
             "  %w = f32[16,32]{1,0} parameter(1), sharding={devices=[1,4,2]<=[2,4]T(1,0) "
@@ -164,12 +167,15 @@ private slots:
         QCOMPARE(dims(0), (Dims{{0}, {}}));
         QCOMPARE(dims(1), (Dims{{}, {1}}));
         QCOMPARE(dims(graph.outputs()[0]), (Dims{{0}, {1}})); // the marker is no op
-        QVERIFY(test::outputOp(graph).kind == OpKind::Einsum);
+        QVERIFY(test::hlo::outputOp(graph).kind == OpKind::Einsum);
         QVERIFY(!graph.partition->shardings.contains(2));
         QCOMPARE(graph.facts.at("sharding annotations"), std::string("4"));
         QCOMPARE(graph.warnings.size(), std::size_t{1}); // the maximal one
     }
 };
 
-QTEST_APPLESS_MAIN(TestHloSharding)
+SHARDLENS_TEST(TestHloSharding)
+
+} // namespace tst_hlo_sharding
+
 #include "tst_hlo_sharding.moc"

@@ -3,9 +3,12 @@
 // by bench_import.
 #include "core/import/importer.h"
 #include "tests/core/import/large_onnx.h"
+#include "tests/test_program.h"
 
 #include <QTemporaryDir>
 #include <QTest>
+
+namespace tst_large_file {
 
 using namespace shardlens;
 
@@ -29,5 +32,8 @@ void TestLargeFile::weightsAreNotRead() {
     QVERIFY2(grown < 150e6, qPrintable(QString("%1 MB").arg(grown / 1e6)));
 }
 
-QTEST_APPLESS_MAIN(TestLargeFile)
+SHARDLENS_TEST(TestLargeFile)
+
+} // namespace tst_large_file
+
 #include "tst_large_file.moc"

@@ -3,14 +3,17 @@
 // specification; and the facts of the shared programs.
 #include "core/plan/model_bundle.h"
 #include "tests/core/import/mlir_testing.h"
+#include "tests/test_program.h"
 
 #include <QRegularExpression>
 #include <QTest>
 
 #include <filesystem>
 
+namespace tst_mlir {
+
 using namespace shardlens;
-using namespace shardlens::test;
+using namespace shardlens::test::mlir;
 using Ints = std::vector<std::int64_t>;
 namespace fs = std::filesystem;
 
@@ -603,5 +606,8 @@ void TestMlir::backwardIsSeen() {
     QVERIFY(importText(text).backwardIncluded);
 }
 
-QTEST_GUILESS_MAIN(TestMlir)
+SHARDLENS_TEST(TestMlir)
+
+} // namespace tst_mlir
+
 #include "tst_mlir.moc"

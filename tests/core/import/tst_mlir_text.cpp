@@ -4,11 +4,14 @@
 #include "core/import/mlir_module.h"
 #include "core/import/sdy_text.h"
 #include "tests/core/import/mlir_testing.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
+namespace tst_mlir_text {
+
 using namespace shardlens;
-using namespace shardlens::test;
+using namespace shardlens::test::mlir;
 using Dims = std::vector<std::vector<std::uint8_t>>;
 
 class TestMlirText : public QObject {
@@ -424,5 +427,8 @@ void TestMlirText::longLines() {
     QVERIFY(refusalOf(quotes) != "accepted");
 }
 
-QTEST_GUILESS_MAIN(TestMlirText)
+SHARDLENS_TEST(TestMlirText)
+
+} // namespace tst_mlir_text
+
 #include "tst_mlir_text.moc"

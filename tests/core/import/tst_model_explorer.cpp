@@ -3,10 +3,13 @@
 // damage.
 #include "core/error.h"
 #include "core/import/model_explorer.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <filesystem>
+
+namespace tst_model_explorer {
 
 using namespace shardlens;
 namespace fs = std::filesystem;
@@ -175,5 +178,8 @@ void TestModelExplorer::cutOffAnywhere() {
         QVERIFY(refusalOf(kSmall.substr(0, length)) != "accepted");
 }
 
-QTEST_GUILESS_MAIN(TestModelExplorer)
+SHARDLENS_TEST(TestModelExplorer)
+
+} // namespace tst_model_explorer
+
 #include "tst_model_explorer.moc"

@@ -7,6 +7,7 @@
 #include "core/model/canonical.h"
 #include "core/model/catalogue.h"
 #include "tests/core/import/onnx_writer.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 #include <zlib.h>
@@ -17,6 +18,8 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+
+namespace tst_onnx {
 
 using namespace shardlens;
 namespace fs = std::filesystem;
@@ -364,5 +367,8 @@ void TestOnnx::sourcesStandBeforeTheirFirstReader() {
     }
 }
 
-QTEST_GUILESS_MAIN(TestOnnx)
+SHARDLENS_TEST(TestOnnx)
+
+} // namespace tst_onnx
+
 #include "tst_onnx.moc"

@@ -2,12 +2,15 @@
 // ONNX files that are cut off, forged or plainly wrong: each ends in one InputError that says what
 // and where, and none takes memory or time out of proportion.
 #include "tests/core/import/onnx_writer.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <fstream>
 #include <random>
 #include <sstream>
+
+namespace tst_onnx_hostile {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -460,5 +463,8 @@ void TestOnnxHostile::cancellation() {
     QVERIFY_THROWS_EXCEPTION(Cancelled, importBytes(variedFile(), options));
 }
 
-QTEST_GUILESS_MAIN(TestOnnxHostile)
+SHARDLENS_TEST(TestOnnxHostile)
+
+} // namespace tst_onnx_hostile
+
 #include "tst_onnx_hostile.moc"

@@ -4,10 +4,13 @@
 // operator specification (github.com/onnx/onnx, docs/Operators.md).
 #include "core/model/catalogue.h"
 #include "tests/core/import/onnx_cases.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <algorithm>
+
+namespace tst_onnx_ops {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -344,5 +347,8 @@ void TestOnnxOps::oldBroadcastAttribute() {
     QCOMPARE(graph.tensor(producerOf(graph, "y").inputs[1]).spec.shape, (Shape{3, 4, 1}));
 }
 
-QTEST_GUILESS_MAIN(TestOnnxOps)
+SHARDLENS_TEST(TestOnnxOps)
+
+} // namespace tst_onnx_ops
+
 #include "tst_onnx_ops.moc"

@@ -3,12 +3,15 @@
 // dimensions, what counts as a parameter, the order of nodes.
 #include "core/model/canonical.h"
 #include "tests/core/import/onnx_writer.h"
+#include "tests/test_program.h"
 
 #include <fmt/format.h>
 
 #include <QTest>
 
 #include <algorithm>
+
+namespace tst_onnx_structure {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -495,5 +498,8 @@ void TestOnnxStructure::declaredOutputsAreHints() {
     QVERIFY(graph.warnings[0].find("declared as f32[9]") != std::string::npos);
 }
 
-QTEST_GUILESS_MAIN(TestOnnxStructure)
+SHARDLENS_TEST(TestOnnxStructure)
+
+} // namespace tst_onnx_structure
+
 #include "tst_onnx_structure.moc"

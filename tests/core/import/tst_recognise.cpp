@@ -7,6 +7,7 @@
 #include "core/import/protobuf_wire.h"
 #include "core/import/text.h"
 #include "tests/core/import/onnx_writer.h"
+#include "tests/test_program.h"
 
 #include <zlib.h>
 
@@ -15,6 +16,8 @@
 
 #include <fstream>
 #include <sstream>
+
+namespace tst_recognise {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -421,5 +424,8 @@ void TestRecognise::textIsCleaned() {
     QVERIFY(shardlens::inQuotes(std::string(1000, 'x')).size() < 100);
 }
 
-QTEST_GUILESS_MAIN(TestRecognise)
+SHARDLENS_TEST(TestRecognise)
+
+} // namespace tst_recognise
+
 #include "tst_recognise.moc"

@@ -2,9 +2,12 @@
 // Headers of weights files: a real one, and every kind of damage; and finding the config beside.
 #include "core/import/safetensors.h"
 #include "tests/core/import/hf_testing.h"
+#include "tests/test_program.h"
 
 #include <QTemporaryDir>
 #include <QTest>
+
+namespace tst_safetensors {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -204,5 +207,8 @@ void TestSafetensors::mismatchIsSaid() {
                                         "[1024,768] by the config") != std::string::npos);
 }
 
-QTEST_APPLESS_MAIN(TestSafetensors)
+SHARDLENS_TEST(TestSafetensors)
+
+} // namespace tst_safetensors
+
 #include "tst_safetensors.moc"

@@ -2,9 +2,12 @@
 // Indexes of weights in several files: the config beside, the files' headers, names that lead away.
 #include "core/import/safetensors_index.h"
 #include "tests/core/import/hf_testing.h"
+#include "tests/test_program.h"
 
 #include <QTemporaryDir>
 #include <QTest>
+
+namespace tst_safetensors_index {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -152,5 +155,8 @@ void TestSafetensorsIndex::refusals() {
     QVERIFY2(got.contains(expected), got.toUtf8());
 }
 
-QTEST_GUILESS_MAIN(TestSafetensorsIndex)
+SHARDLENS_TEST(TestSafetensorsIndex)
+
+} // namespace tst_safetensors_index
+
 #include "tst_safetensors_index.moc"

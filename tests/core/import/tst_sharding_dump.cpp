@@ -3,11 +3,14 @@
 #include "core/error.h"
 #include "core/import/sharding_dump.h"
 #include "tests/core/import/hf_testing.h"
+#include "tests/test_program.h"
 
 #include <fmt/format.h>
 
 #include <QTemporaryDir>
 #include <QTest>
+
+namespace tst_sharding_dump {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -232,5 +235,8 @@ void TestShardingDump::cutOffAnywhere() {
         QVERIFY(refusalOf(text.substr(0, length)) != "accepted");
 }
 
-QTEST_GUILESS_MAIN(TestShardingDump)
+SHARDLENS_TEST(TestShardingDump)
+
+} // namespace tst_sharding_dump
+
 #include "tst_sharding_dump.moc"

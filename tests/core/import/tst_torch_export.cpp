@@ -6,6 +6,7 @@
 #include "core/import/zip_archive.h"
 #include "core/model/canonical.h"
 #include "tests/core/import/zip_writer.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,8 @@
 #include <QTest>
 
 #include <fstream>
+
+namespace tst_torch_export {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -381,5 +384,8 @@ void TestTorchExport::changedAnywhere() {
         }
 }
 
-QTEST_GUILESS_MAIN(TestTorchExport)
+SHARDLENS_TEST(TestTorchExport)
+
+} // namespace tst_torch_export
+
 #include "tst_torch_export.moc"

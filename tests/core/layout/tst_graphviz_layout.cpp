@@ -5,10 +5,13 @@
 #include "core/layout/graphviz_layout.h"
 #include "core/layout/layered_layout.h"
 #include "tests/core/layout/layout_graphs.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <clocale>
+
+namespace tst_graphviz_layout {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -124,5 +127,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestGraphvizLayout)
+SHARDLENS_TEST(TestGraphvizLayout)
+
+} // namespace tst_graphviz_layout
+
 #include "tst_graphviz_layout.moc"

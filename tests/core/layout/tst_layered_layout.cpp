@@ -7,12 +7,15 @@
 #include "core/layout/layered/ranking.h"
 #include "core/layout/layered_layout.h"
 #include "tests/core/layout/layout_graphs.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <chrono>
 #include <set>
 #include <thread>
+
+namespace tst_layered_layout {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -390,5 +393,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLayeredLayout)
+SHARDLENS_TEST(TestLayeredLayout)
+
+} // namespace tst_layered_layout
+
 #include "tst_layered_layout.moc"

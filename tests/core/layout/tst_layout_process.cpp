@@ -6,6 +6,7 @@
 #include "core/layout/layout_json.h"
 #include "core/layout/layout_process.h"
 #include "tests/core/layout/layout_graphs.h"
+#include "tests/test_program.h"
 
 #include <sys/wait.h>
 
@@ -17,6 +18,8 @@
 #include <filesystem>
 #include <map>
 #include <thread>
+
+namespace tst_layout_process {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -202,5 +205,8 @@ private:
     std::ptrdiff_t m_descriptors = 0;
 };
 
-QTEST_GUILESS_MAIN(TestLayoutProcess)
+SHARDLENS_TEST(TestLayoutProcess)
+
+} // namespace tst_layout_process
+
 #include "tst_layout_process.moc"

@@ -5,11 +5,14 @@
 #include "core/layout/layered_layout.h"
 #include "core/layout/layouter.h"
 #include "tests/core/layout/layout_graphs.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <functional>
 #include <thread>
+
+namespace tst_layouter {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -128,5 +131,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLayouter)
+SHARDLENS_TEST(TestLayouter)
+
+} // namespace tst_layouter
+
 #include "tst_layouter.moc"

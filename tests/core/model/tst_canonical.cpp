@@ -2,8 +2,11 @@
 // What canonicalise() removes and what it must keep, on graphs made by hand.
 #include "core/model/canonical.h"
 #include "tests/core/model/hand_made.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_canonical {
 
 using namespace shardlens;
 using shardlens::test::add;
@@ -147,5 +150,8 @@ void TestCanonical::isIdempotent() {
     QCOMPARE(namesOf(canonicalise(once)), namesOf(once));
 }
 
-QTEST_APPLESS_MAIN(TestCanonical)
+SHARDLENS_TEST(TestCanonical)
+
+} // namespace tst_canonical
+
 #include "tst_canonical.moc"

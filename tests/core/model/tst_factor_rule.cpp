@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Factor rules: text form, and which dimension a factor cuts.
 #include "core/model/factor_rule.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_factor_rule {
 
 using namespace shardlens;
 
@@ -48,5 +51,8 @@ void TestFactorRule::shardedDimension() {
     QCOMPARE(shardedDim({{h, d}, {d}}, rule, d), 1); // the dimension where it is in front counts
 }
 
-QTEST_APPLESS_MAIN(TestFactorRule)
+SHARDLENS_TEST(TestFactorRule)
+
+} // namespace tst_factor_rule
+
 #include "tst_factor_rule.moc"

@@ -2,8 +2,11 @@
 // Building graphs: names, ids, uses; and the tables of element types and op kinds.
 #include "core/model/graph.h"
 #include "tests/core/model/hand_made.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_graph {
 
 using namespace shardlens;
 using shardlens::test::add;
@@ -142,5 +145,8 @@ void TestGraph::attributesAreTyped() {
     QVERIFY(!attributes.has("absent"));
 }
 
-QTEST_APPLESS_MAIN(TestGraph)
+SHARDLENS_TEST(TestGraph)
+
+} // namespace tst_graph
+
 #include "tst_graph.moc"

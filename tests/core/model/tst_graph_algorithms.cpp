@@ -2,10 +2,13 @@
 // Orders, reachability and gradients on graphs made by hand.
 #include "core/model/graph_algorithms.h"
 #include "tests/core/model/hand_made.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <numeric>
+
+namespace tst_graph_algorithms {
 
 using namespace shardlens;
 using shardlens::test::add;
@@ -130,5 +133,8 @@ void TestGraphAlgorithms::gradients() {
     QVERIFY2(!needs[best] && !needs[cast], "whole numbers stop the gradient");
 }
 
-QTEST_APPLESS_MAIN(TestGraphAlgorithms)
+SHARDLENS_TEST(TestGraphAlgorithms)
+
+} // namespace tst_graph_algorithms
+
 #include "tst_graph_algorithms.moc"

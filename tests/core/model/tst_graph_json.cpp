@@ -3,11 +3,14 @@
 #include "core/error.h"
 #include "core/model/graph_json.h"
 #include "tests/core/model/hand_made.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <cmath>
 #include <limits>
+
+namespace tst_graph_json {
 
 using namespace shardlens;
 using shardlens::test::add;
@@ -172,5 +175,8 @@ void TestGraphJson::everyFlippedByteIsReadOrRefused() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestGraphJson)
+SHARDLENS_TEST(TestGraphJson)
+
+} // namespace tst_graph_json
+
 #include "tst_graph_json.moc"

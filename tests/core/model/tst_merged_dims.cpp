@@ -4,11 +4,14 @@
 #include "core/model/canonical.h"
 #include "core/model/catalogue.h"
 #include "core/model/merged_dims.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <cmath>
 #include <random>
+
+namespace tst_merged_dims {
 
 using namespace shardlens;
 
@@ -348,5 +351,8 @@ void TestMergedDims::lookUpsAndLinearLayers() {
     QCOMPARE(now.of(apart.outputs()[0]), old.of(graph.outputs()[0]));
 }
 
-QTEST_GUILESS_MAIN(TestMergedDims)
+SHARDLENS_TEST(TestMergedDims)
+
+} // namespace tst_merged_dims
+
 #include "tst_merged_dims.moc"

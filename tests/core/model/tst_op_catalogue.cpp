@@ -4,8 +4,11 @@
 #include "core/error.h"
 #include "core/model/catalogue.h"
 #include "tests/core/support/graphs.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_op_catalogue {
 
 using namespace shardlens;
 
@@ -237,5 +240,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCatalogue)
+SHARDLENS_TEST(TestCatalogue)
+
+} // namespace tst_op_catalogue
+
 #include "tst_op_catalogue.moc"

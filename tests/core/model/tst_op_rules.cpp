@@ -5,8 +5,11 @@
 #include "core/error.h"
 #include "core/model/gradient.h"
 #include "tests/core/model/one_op.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_op_rules {
 
 using namespace shardlens;
 using test::integer;
@@ -205,5 +208,8 @@ void TestOpRules::gradientsFollowFromTheForwardRule() {
              "([b,s,h],[b,s,h],[h],[b,s,1],[b,s,1])->([b,s,h],[h],[h]) r={b,s} i={h}");
 }
 
-QTEST_APPLESS_MAIN(TestOpRules)
+SHARDLENS_TEST(TestOpRules)
+
+} // namespace tst_op_rules
+
 #include "tst_op_rules.moc"

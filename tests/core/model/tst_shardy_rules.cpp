@@ -9,12 +9,15 @@
 // Where ours differs the row says what it is instead, and why. Two custom calls have no op of ours:
 // they are opaque, and their rows say so.
 #include "tests/core/model/one_op.h"
+#include "tests/test_program.h"
 
 #include <fmt/ranges.h>
 
 #include <QTest>
 
 #include <algorithm>
+
+namespace tst_shardy_rules {
 
 using namespace shardlens;
 using test::integer;
@@ -203,7 +206,7 @@ const char* const kUnknownCall = "what it computes is said nowhere: opaque, and 
 const char* const kReversed = "the parts change places";
 
 // clang-format off: a table
-std::vector<Fact> facts() {
+std::vector<Fact> publishedFacts() {
     const TensorSpec cube = real({4, 8});
     return {
         {"pointwise_op", elementwise("add", {real({2, 1, 4}), real({2, 1, 4})}),
@@ -469,7 +472,7 @@ void TestShardyRules::facts_data() {
     QTest::addColumn<QString>("rule");
     QTest::addColumn<QString>("expected");
     QTest::addColumn<bool>("explained");
-    for (const Fact& fact : ::facts()) {
+    for (const Fact& fact : publishedFacts()) {
         const bool same = fact.ours.isEmpty();
         QVERIFY(fact.ours != fact.published);
         QTest::newRow(fact.name) << Normal(fact.rule).text() << (same ? fact.published : fact.ours)
@@ -485,5 +488,8 @@ void TestShardyRules::facts() {
     QVERIFY(explained); // a difference has its reason
 }
 
-QTEST_APPLESS_MAIN(TestShardyRules)
+SHARDLENS_TEST(TestShardyRules)
+
+} // namespace tst_shardy_rules
+
 #include "tst_shardy_rules.moc"

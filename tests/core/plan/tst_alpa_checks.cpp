@@ -4,8 +4,11 @@
 // tests/shard_parallel/ test_mlp.py and test_bert.py).
 #include "tests/core/support/graphs.h"
 #include "tests/core/support/planning.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_alpa_checks {
 
 using namespace shardlens;
 
@@ -177,5 +180,8 @@ void TestAlpaChecks::tiedLayersCostHalfAsMuchAgain() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestAlpaChecks)
+SHARDLENS_TEST(TestAlpaChecks)
+
+} // namespace tst_alpa_checks
+
 #include "tst_alpa_checks.moc"

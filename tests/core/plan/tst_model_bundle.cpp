@@ -3,12 +3,15 @@
 #include "core/plan/model_summary.h"
 #include "core/plan/planner.h"
 #include "core/plan/proposal.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QTest>
 
 #include <algorithm>
+
+namespace tst_model_bundle {
 
 using namespace shardlens;
 
@@ -102,5 +105,8 @@ void TestModelBundle::proposalIsLargeEnough() {
     QVERIFY(plan.fitsMemory);
 }
 
-QTEST_GUILESS_MAIN(TestModelBundle)
+SHARDLENS_TEST(TestModelBundle)
+
+} // namespace tst_model_bundle
+
 #include "tst_model_bundle.moc"

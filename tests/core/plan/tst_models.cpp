@@ -5,8 +5,11 @@
 #include "tests/core/support/models.h"
 #include "tests/core/support/planning.h"
 #include "tests/core/support/reference_solvers.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_models {
 
 using namespace shardlens;
 
@@ -118,5 +121,8 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestModels)
+SHARDLENS_TEST(TestModels)
+
+} // namespace tst_models
+
 #include "tst_models.moc"

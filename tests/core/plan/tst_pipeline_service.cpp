@@ -4,12 +4,15 @@
 #include "core/error.h"
 #include "core/plan/pipeline_service.h"
 #include "tests/core/support/models.h"
+#include "tests/test_program.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
 #include <atomic>
 #include <thread>
+
+namespace tst_pipeline_service {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -160,5 +163,8 @@ void TestPipelineService::errorsAreSentences() {
     QVERIFY2(QByteArray(result->error.c_str()).contains("roofline"), result->error.c_str());
 }
 
-QTEST_APPLESS_MAIN(TestPipelineService)
+SHARDLENS_TEST(TestPipelineService)
+
+} // namespace tst_pipeline_service
+
 #include "tst_pipeline_service.moc"

@@ -6,10 +6,13 @@
 #include "core/units.h"
 #include "tests/core/support/graphs.h"
 #include "tests/core/support/planning.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QTest>
+
+namespace tst_planner {
 
 using namespace shardlens;
 
@@ -211,5 +214,8 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPlanner)
+SHARDLENS_TEST(TestPlanner)
+
+} // namespace tst_planner
+
 #include "tst_planner.moc"

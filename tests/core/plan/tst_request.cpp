@@ -2,11 +2,14 @@
 // The JSON form of a request: literal golden text, round trips, and every kind of refusal.
 #include "core/error.h"
 #include "core/plan/request.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <cmath>
 #include <limits>
+
+namespace tst_request {
 
 using namespace shardlens;
 
@@ -192,5 +195,8 @@ void TestRequest::refusesToWriteWhatItCouldNotRead() {
     QVERIFY_THROWS_EXCEPTION(InputError, toJson(bytes));
 }
 
-QTEST_APPLESS_MAIN(TestRequest)
+SHARDLENS_TEST(TestRequest)
+
+} // namespace tst_request
+
 #include "tst_request.moc"

@@ -6,8 +6,11 @@
 #include "core/plan/stage_table.h"
 #include "tests/core/support/graphs.h"
 #include "tests/core/support/models.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_stage_table {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -171,5 +174,8 @@ void TestStageTable::backwardIncluded() {
     QVERIFY_THROWS_EXCEPTION(PlanError, stagedModel(bundle.graph, bundle.folding));
 }
 
-QTEST_APPLESS_MAIN(TestStageTable)
+SHARDLENS_TEST(TestStageTable)
+
+} // namespace tst_stage_table
+
 #include "tst_stage_table.moc"

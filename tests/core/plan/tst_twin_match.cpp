@@ -6,11 +6,14 @@
 #include "core/plan/pins.h"
 #include "core/plan/pricing.h"
 #include "core/plan/twin_match.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <filesystem>
 #include <map>
+
+namespace tst_twin_match {
 
 using namespace shardlens;
 namespace fs = std::filesystem;
@@ -393,5 +396,8 @@ void TestTwinMatch::reportsNameWhatWasFound() {
                                                       "torch.ops.aten.clone.default(down)\n"))));
 }
 
-QTEST_GUILESS_MAIN(TestTwinMatch)
+SHARDLENS_TEST(TestTwinMatch)
+
+} // namespace tst_twin_match
+
 #include "tst_twin_match.moc"

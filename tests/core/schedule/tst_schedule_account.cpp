@@ -3,11 +3,14 @@
 // follow by hand.
 #include "core/schedule/catalogue.h"
 #include "tests/core/schedule/spec_of.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <cmath>
 #include <map>
+
+namespace tst_schedule_account {
 
 using namespace shardlens;
 using namespace shardlens::schedule;
@@ -174,5 +177,8 @@ void TestScheduleAccount::durationsMayBeEdited() {
     QCOMPARE(simulate(s.program).makespan, 66.0);
 }
 
-QTEST_APPLESS_MAIN(TestScheduleAccount)
+SHARDLENS_TEST(TestScheduleAccount)
+
+} // namespace tst_schedule_account
+
 #include "tst_schedule_account.moc"

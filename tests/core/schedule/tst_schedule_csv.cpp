@@ -5,9 +5,12 @@
 #include "core/schedule/catalogue.h"
 #include "core/schedule/schedule_csv.h"
 #include "tests/core/schedule/spec_of.h"
+#include "tests/test_program.h"
 
 #include <QFile>
 #include <QTest>
+
+namespace tst_schedule_csv {
 
 using namespace shardlens;
 using namespace shardlens::schedule;
@@ -179,5 +182,8 @@ void TestScheduleCsv::refusals() {
     QFAIL("not refused");
 }
 
-QTEST_APPLESS_MAIN(TestScheduleCsv)
+SHARDLENS_TEST(TestScheduleCsv)
+
+} // namespace tst_schedule_csv
+
 #include "tst_schedule_csv.moc"

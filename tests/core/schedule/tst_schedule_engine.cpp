@@ -5,6 +5,7 @@
 #include "core/schedule/rule_error.h"
 #include "tests/core/schedule/random_schedule.h"
 #include "tests/core/schedule/spec_of.h"
+#include "tests/test_program.h"
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
@@ -13,6 +14,8 @@
 
 #include <cmath>
 #include <functional>
+
+namespace tst_schedule_engine {
 
 using namespace shardlens;
 using namespace shardlens::schedule;
@@ -340,5 +343,8 @@ void TestScheduleEngine::randomSpecs() {
     QVERIFY(taken > 2000);
 }
 
-QTEST_APPLESS_MAIN(TestScheduleEngine)
+SHARDLENS_TEST(TestScheduleEngine)
+
+} // namespace tst_schedule_engine
+
 #include "tst_schedule_engine.moc"

@@ -3,10 +3,13 @@
 #include "core/schedule/cycle.h"
 #include "core/schedule/validate.h"
 #include "tests/core/schedule/spec_of.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <functional>
+
+namespace tst_schedule_rules {
 
 using namespace shardlens;
 using namespace shardlens::schedule;
@@ -303,5 +306,8 @@ void TestScheduleRules::numbers() {
     QFAIL("not refused");
 }
 
-QTEST_APPLESS_MAIN(TestScheduleRules)
+SHARDLENS_TEST(TestScheduleRules)
+
+} // namespace tst_schedule_rules
+
 #include "tst_schedule_rules.moc"

@@ -4,12 +4,15 @@
 // Forward, input gradient and weight gradient take 1 unless a case says otherwise.
 #include "core/schedule/catalogue.h"
 #include "tests/core/schedule/spec_of.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+namespace tst_schedule_table {
 
 using namespace shardlens;
 using namespace shardlens::schedule;
@@ -349,5 +352,8 @@ void TestScheduleTable::alpaClocks() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestScheduleTable)
+SHARDLENS_TEST(TestScheduleTable)
+
+} // namespace tst_schedule_table
+
 #include "tst_schedule_table.moc"

@@ -3,6 +3,7 @@
 // and end in an event, counters that show the memory of the account.
 #include "core/schedule/catalogue.h"
 #include "core/schedule/trace.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,8 @@
 #include <cmath>
 #include <map>
 #include <sstream>
+
+namespace tst_schedule_trace {
 
 using namespace shardlens::schedule;
 using Json = nlohmann::json;
@@ -143,5 +146,8 @@ void TestScheduleTrace::partsCanBeLeftOut() {
     QVERIFY(std::abs(last - s.timeline.makespan * 1e9) < 0.01);
 }
 
-QTEST_APPLESS_MAIN(TestScheduleTrace)
+SHARDLENS_TEST(TestScheduleTrace)
+
+} // namespace tst_schedule_trace
+
 #include "tst_schedule_trace.moc"

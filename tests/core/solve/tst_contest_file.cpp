@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/solve/contest_file.h"
 #include "tests/core/solve/interval_problems.h"
+#include "tests/test_program.h"
 
 #include <zlib.h>
 
@@ -12,6 +13,8 @@
 
 #include <cmath>
 #include <sstream>
+
+namespace tst_contest_file {
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;
@@ -294,5 +297,8 @@ void TestContestFile::problemsAreKnownByTheirHead() {
     QVERIFY(!isContestFile("/no/such/file"));
 }
 
-QTEST_GUILESS_MAIN(TestContestFile)
+SHARDLENS_TEST(TestContestFile)
+
+} // namespace tst_contest_file
+
 #include "tst_contest_file.moc"

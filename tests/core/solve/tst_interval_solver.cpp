@@ -6,12 +6,15 @@
 #include "core/solve/monitor.h"
 #include "core/solve/reduction.h"
 #include "tests/core/solve/interval_problems.h"
+#include "tests/test_program.h"
 
 #include <QElapsedTimer>
 #include <QTest>
 
 #include <array>
 #include <thread>
+
+namespace tst_interval_solver {
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;
@@ -370,5 +373,8 @@ void TestIntervalSolver::badProblemsAreRefused() {
     QVERIFY(refused([](auto& p) { p.pairs[0].cost = p.pairs[2].cost; }));
 }
 
-QTEST_GUILESS_MAIN(TestIntervalSolver)
+SHARDLENS_TEST(TestIntervalSolver)
+
+} // namespace tst_interval_solver
+
 #include "tst_interval_solver.moc"

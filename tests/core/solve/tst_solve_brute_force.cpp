@@ -4,8 +4,11 @@
 #include "core/solve/solver.h"
 #include "core/solve/tie.h"
 #include "tests/core/solve/random_problem.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_solve_brute_force {
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;
@@ -206,5 +209,8 @@ void TestSolveBruteForce::tiedLayersOfAlternatingPlans() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestSolveBruteForce)
+SHARDLENS_TEST(TestSolveBruteForce)
+
+} // namespace tst_solve_brute_force
+
 #include "tst_solve_brute_force.moc"

@@ -3,8 +3,11 @@
 // each other.
 #include "core/solve/solver.h"
 #include "tests/core/solve/random_problem.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_solve_marginals {
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;
@@ -98,5 +101,8 @@ void TestSolveMarginals::refusesWhatDoesNotExist() {
     QVERIFY_THROWS_EXCEPTION(std::exception, minMarginals(problem, {99}));
 }
 
-QTEST_APPLESS_MAIN(TestSolveMarginals)
+SHARDLENS_TEST(TestSolveMarginals)
+
+} // namespace tst_solve_marginals
+
 #include "tst_solve_marginals.moc"

@@ -6,12 +6,15 @@
 #include "core/solve/problem_export.h"
 #include "core/solve/solver.h"
 #include "tests/core/solve/random_problem.h"
+#include "tests/test_program.h"
 
 #include <QElapsedTimer>
 #include <QTest>
 
 #include <sstream>
 #include <thread>
+
+namespace tst_solve_problem {
 
 using shardlens::Cancelled;
 using shardlens::Error;
@@ -271,5 +274,8 @@ void TestSolveProblem::handlesNumbersThatAreNotIntegers() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestSolveProblem)
+SHARDLENS_TEST(TestSolveProblem)
+
+} // namespace tst_solve_problem
+
 #include "tst_solve_problem.moc"

@@ -7,8 +7,11 @@
 #include "tests/core/solve/interval_problems.h"
 #include "tests/core/solve/random_problem.h"
 #include "tests/core/support/reference_solvers.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_solve_reference {
 
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;
@@ -157,5 +160,8 @@ void TestSolveReference::cbcOverTime() {
     }
 }
 
-QTEST_GUILESS_MAIN(TestSolveReference)
+SHARDLENS_TEST(TestSolveReference)
+
+} // namespace tst_solve_reference
+
 #include "tst_solve_reference.moc"

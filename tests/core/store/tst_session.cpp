@@ -6,12 +6,15 @@
 #include "core/store/sqlite_database.h"
 #include "session_fixture.h"
 #include "session_script.h"
+#include "tests/test_program.h"
 
 #include <QDateTime>
 #include <QFile>
 #include <QFileInfo>
 #include <QTemporaryDir>
 #include <QTest>
+
+namespace tst_session {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -359,5 +362,8 @@ void TestSession::packedTextsAreChecked() {
     QVERIFY_THROWS_EXCEPTION(StoreError, decompress(packed, text.size()));
 }
 
-QTEST_APPLESS_MAIN(TestSession)
+SHARDLENS_TEST(TestSession)
+
+} // namespace tst_session
+
 #include "tst_session.moc"

@@ -6,7 +6,9 @@
 #include "core/store/sqlite_database.h"
 #include "session_fixture.h"
 #include "session_script.h"
+#include "tests/test_program.h"
 
+#include <QElapsedTimer>
 #include <QFile>
 #include <QFileInfo>
 #include <QProcess>
@@ -18,6 +20,8 @@
 #include <random>
 #include <thread>
 
+namespace tst_session_kill {
+
 using namespace shardlens;
 using namespace shardlens::test;
 
@@ -26,22 +30,63 @@ namespace {
 constexpr unsigned kSessions = 20;
 constexpr int kKillsEach = 10;
 
+/// How long the writer takes here, undisturbed, in microseconds: the kills are spread over it, so
+/// that they hit every part of its work on a slow machine and on a quick one.
+struct Pace {
+    unsigned toFirstWord = 0;
+    unsigned toOperations = 0; ///< from the first word to the operations
+};
+constexpr qsizetype kOperations = 25;
+
+void startWriter(QProcess& process, const QString& file, unsigned seed, std::size_t first) {
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("TMPDIR", QFileInfo(file).path()); // what it cannot clean up is ours
+    process.setProcessEnvironment(environment);
+    process.start(SESSION_WRITER, {file, QString::number(seed), QString::number(first), "1000000"});
+    process.waitForStarted();
+}
+
+Pace measurePace() {
+    const auto microseconds = [](const QElapsedTimer& timer) {
+        return static_cast<unsigned>(timer.nsecsElapsed() / 1000) + 1;
+    };
+    QTemporaryDir folder;
+    QProcess process;
+    Pace pace;
+    QElapsedTimer timer;
+    timer.start();
+    startWriter(process, folder.filePath("work.shardlens"), 1, 0);
+    process.waitForReadyRead();
+    pace.toFirstWord = microseconds(timer);
+    timer.start();
+    QByteArray said;
+    while (said.count('\n') <= kOperations) {
+        process.waitForReadyRead();
+        said += process.readAllStandardOutput();
+    }
+    pace.toOperations = microseconds(timer);
+    process.kill();
+    process.waitForFinished();
+    return pace;
+}
+
 struct Killed {
     bool ready = false;   ///< the session was open
     std::size_t said = 0; ///< operations it said it had done
     QByteArray complaint; ///< anything else it said
 };
 
-Killed runAndKill(const QString& file, unsigned seed, std::size_t first, std::mt19937& random) {
+Killed runAndKill(const QString& file, unsigned seed, std::size_t first, const Pace& pace,
+                  std::mt19937& random) {
     QProcess process;
-    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    environment.insert("TMPDIR", QFileInfo(file).path()); // what it cannot clean up is ours
-    process.setProcessEnvironment(environment);
-    process.start(SESSION_WRITER, {file, QString::number(seed), QString::number(first), "1000000"});
-    process.waitForStarted();
+    startWriter(process, file, seed, first);
     // Half of the instants count from the start of the process, half from its first word.
-    if (random() % 2 == 0) process.waitForReadyRead();
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 25'000));
+    unsigned window = 2 * pace.toFirstWord;
+    if (random() % 2 == 0) {
+        process.waitForReadyRead();
+        window = pace.toOperations;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % window));
     process.kill();
     process.waitForFinished();
 
@@ -69,6 +114,7 @@ private slots:
 };
 
 void TestSessionKill::nothingAcknowledgedIsLost() {
+    const Pace pace = measurePace();
     std::mt19937 random(20'240'501);
     std::size_t kills = 0, acknowledged = 0, unsaid = 0, beforeReady = 0, withLog = 0, absent = 0;
     for (unsigned seed = 1; seed <= kSessions; ++seed) {
@@ -77,7 +123,7 @@ void TestSessionKill::nothingAcknowledgedIsLost() {
         ScriptModel model(sampleSession());
         std::size_t next = 0;
         for (int kill = 0; kill < kKillsEach; ++kill) {
-            const Killed killed = runAndKill(file, seed, next, random);
+            const Killed killed = runAndKill(file, seed, next, pace, random);
             ++kills;
             QVERIFY2(killed.complaint.isEmpty(), killed.complaint.constData());
             acknowledged += killed.said;
@@ -113,5 +159,8 @@ void TestSessionKill::nothingAcknowledgedIsLost() {
     QVERIFY(withLog > 20);
 }
 
-QTEST_GUILESS_MAIN(TestSessionKill)
+SHARDLENS_TEST(TestSessionKill)
+
+} // namespace tst_session_kill
+
 #include "tst_session_kill.moc"

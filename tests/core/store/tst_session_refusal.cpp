@@ -3,6 +3,7 @@
 // in one clear sentence, and not a byte of the folder changes.
 #include "core/store/session_schema.h"
 #include "session_fixture.h"
+#include "tests/test_program.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 
 #include <csignal>
 #include <random>
+
+namespace tst_session_refusal {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -403,5 +406,8 @@ void TestSessionRefusal::fileTakenAway() {
     QCOMPARE(bytesOf(path), QByteArray("not ours")); // what is there now is somebody else's
 }
 
-QTEST_APPLESS_MAIN(TestSessionRefusal)
+SHARDLENS_TEST(TestSessionRefusal)
+
+} // namespace tst_session_refusal
+
 #include "tst_session_refusal.moc"

@@ -5,6 +5,7 @@
 #include "core/store/session_lock.h"
 #include "session_fixture.h"
 #include "session_script.h"
+#include "tests/test_program.h"
 
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 
 #include <chrono>
 #include <thread>
+
+namespace tst_session_sharing {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -375,5 +378,8 @@ void TestSessionSharing::folderOfUnsavedSessions() {
     if (!state.isEmpty()) qputenv("XDG_STATE_HOME", state);
 }
 
-QTEST_GUILESS_MAIN(TestSessionSharing)
+SHARDLENS_TEST(TestSessionSharing)
+
+} // namespace tst_session_sharing
+
 #include "tst_session_sharing.moc"

@@ -2,11 +2,14 @@
 // The SQLite wrapper and schema migrations, apart from sessions.
 #include "core/store/sqlite_migration.h"
 #include "session_fixture.h"
+#include "tests/test_program.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
 #include <array>
+
+namespace tst_sqlite_database {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -174,5 +177,8 @@ void TestSqliteDatabase::failedMigrationStopsBetweenSteps() {
     QCOMPARE(database.text("SELECT y FROM a"), std::string("kept!"));
 }
 
-QTEST_APPLESS_MAIN(TestSqliteDatabase)
+SHARDLENS_TEST(TestSqliteDatabase)
+
+} // namespace tst_sqlite_database
+
 #include "tst_sqlite_database.moc"

@@ -7,6 +7,7 @@
 #include "core/plan/planners/megatron_rules.h"
 #include "core/plan/planners/pipeline_document.h"
 #include "tests/core/support/models.h"
+#include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,8 @@
 
 #include <map>
 #include <set>
+
+namespace tst_megatron_grid {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -411,5 +414,8 @@ void TestMegatronGrid::stopping() {
     QVERIFY_THROWS_EXCEPTION(Cancelled, megatronGrid(p, request, source.get_token()));
 }
 
-QTEST_APPLESS_MAIN(TestMegatronGrid)
+SHARDLENS_TEST(TestMegatronGrid)
+
+} // namespace tst_megatron_grid
+
 #include "tst_megatron_grid.moc"

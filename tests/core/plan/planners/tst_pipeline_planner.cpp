@@ -8,10 +8,13 @@
 #include "core/plan/planners/pipeline_document.h"
 #include "core/plan/planners/pipeline_job.h"
 #include "tests/core/support/models.h"
+#include "tests/test_program.h"
 
 #include <fmt/ranges.h>
 
 #include <QTest>
+
+namespace tst_pipeline_planner {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -495,5 +498,8 @@ void TestPipelinePlanner::validator() {
     QVERIFY(says([](auto&) {}, "GiB are there"));
 }
 
-QTEST_APPLESS_MAIN(TestPipelinePlanner)
+SHARDLENS_TEST(TestPipelinePlanner)
+
+} // namespace tst_pipeline_planner
+
 #include "tst_pipeline_planner.moc"

@@ -2,12 +2,15 @@
 // The choice of stages against brute force, and against Alpa's stage division where both apply.
 #include "core/plan/planners/pipeline_problem.h"
 #include "tests/core/plan/planners/stage_problems.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <functional>
 #include <map>
 #include <set>
+
+namespace tst_pipeline_problem {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -239,5 +242,8 @@ void TestPipelineProblem::dominated() {
     QCOMPARE(ids, (std::vector<std::uint32_t>{1, 2, 4}));
 }
 
-QTEST_APPLESS_MAIN(TestPipelineProblem)
+SHARDLENS_TEST(TestPipelineProblem)
+
+} // namespace tst_pipeline_problem
+
 #include "tst_pipeline_problem.moc"

@@ -5,10 +5,13 @@
 #include "core/plan/planners/model_arithmetic.h"
 #include "core/plan/planners/published_plans.h"
 #include "tests/core/plan/planners/stage_problems.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <map>
+
+namespace tst_published_plans {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -250,5 +253,8 @@ void TestPublishedPlans::residualBlocks() {
     QVERIFY_THROWS_EXCEPTION(PlanError, blockFlops({34, 64, 1, 224, 1000}));
 }
 
-QTEST_APPLESS_MAIN(TestPublishedPlans)
+SHARDLENS_TEST(TestPublishedPlans)
+
+} // namespace tst_published_plans
+
 #include "tst_published_plans.moc"

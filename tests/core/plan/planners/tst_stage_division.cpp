@@ -3,8 +3,11 @@
 // of reference/planners.md check 7, and on equal layers.
 #include "core/error.h"
 #include "tests/core/plan/planners/stage_problems.h"
+#include "tests/test_program.h"
 
 #include <QTest>
+
+namespace tst_stage_division {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -161,5 +164,8 @@ void TestStageDivision::filter() {
     QVERIFY(sharesMatch(0.25, 0.2, 0.25));
 }
 
-QTEST_APPLESS_MAIN(TestStageDivision)
+SHARDLENS_TEST(TestStageDivision)
+
+} // namespace tst_stage_division
+
 #include "tst_stage_division.moc"

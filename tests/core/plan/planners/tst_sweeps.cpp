@@ -5,11 +5,14 @@
 #include "core/plan/planners/pipeline_job.h"
 #include "core/plan/planners/sweep.h"
 #include "tests/core/support/models.h"
+#include "tests/test_program.h"
 
 #include <QTest>
 
 #include <chrono>
 #include <thread>
+
+namespace tst_sweeps {
 
 using namespace shardlens;
 using namespace shardlens::test;
@@ -17,6 +20,8 @@ using namespace shardlens::test;
 namespace {
 
 using Words = std::vector<std::string>;
+
+} // namespace
 
 /// A file beside which a sweep can size the model anew.
 struct Model {
@@ -30,8 +35,6 @@ struct Model {
         source = {file, loadModel(file, importOptions(request))};
     }
 };
-
-} // namespace
 
 class TestSweeps : public QObject {
     Q_OBJECT
@@ -245,5 +248,8 @@ void TestSweeps::stopping() {
     }
 }
 
-QTEST_APPLESS_MAIN(TestSweeps)
+SHARDLENS_TEST(TestSweeps)
+
+} // namespace tst_sweeps
+
 #include "tst_sweeps.moc"
