@@ -4,6 +4,7 @@
 // side. It can be written as CSV for PyTorch, and as a trace for Perfetto.
 #include "app/application.h"
 #include "app/commands/commands.h"
+#include "app/files.h"
 #include "core/error.h"
 #include "core/schedule/schedule_csv.h"
 #include "core/schedule/trace.h"
@@ -14,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 
 namespace shardlens::app {
@@ -152,29 +152,6 @@ int showAll(const ScheduleOptions& options) {
     }
     if (options.json) fmt::print("{}\n", out.dump(1));
     return 0;
-}
-
-std::string readFile(const std::string& name) {
-    constexpr std::streamsize kMostBytes = std::streamsize{1} << 28;
-    std::ifstream in(name, std::ios::binary);
-    if (!in) throw InputError("the file cannot be opened", name, "check its name");
-    std::string text;
-    for (char block[1 << 16]; in.read(block, sizeof block) || in.gcount() > 0;) {
-        text.append(block, static_cast<std::size_t>(in.gcount()));
-        if (static_cast<std::streamsize>(text.size()) > kMostBytes) {
-            throw InputError("the file is too large for a schedule", name, "check its name");
-        }
-    }
-    if (in.bad() || text.empty())
-        throw InputError("the file cannot be read", name, "check its name");
-    return text;
-}
-
-void writeFile(const std::string& name, auto&& write) {
-    std::ofstream file(name, std::ios::binary);
-    write(file);
-    file.close();
-    if (!file) throw Error("the file could not be written", name, "check folder and free space");
 }
 
 /// Pictures of the whole step, painted as the window does.

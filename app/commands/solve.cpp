@@ -3,6 +3,7 @@
 // a report or as JSON; or judges a given solution, or writes the problem for other solvers. An
 // interrupt ends the search and prints what has been found.
 #include "app/commands/commands.h"
+#include "app/files.h"
 #include "core/error.h"
 #include "core/solve/contest_file.h"
 #include "core/solve/interval_solver.h"
@@ -34,13 +35,6 @@ struct SolveOptions {
 
 volatile std::sig_atomic_t g_interrupted = 0;
 
-void writeFile(const std::string& name, auto&& write) {
-    std::ofstream file(name, std::ios::binary);
-    write(file);
-    file.close();
-    if (!file) throw Error("the file could not be written", name, "check folder and free space");
-}
-
 ChoiceList readChoices(const std::string& name, const IntervalProblem& problem) {
     std::ifstream in(name, std::ios::binary);
     if (!in) throw InputError("the file cannot be opened", name, "check its name");
@@ -49,7 +43,7 @@ ChoiceList readChoices(const std::string& name, const IntervalProblem& problem) 
     return choices;
 }
 
-nlohmann::ordered_json number(double value) {
+nlohmann::ordered_json jsonNumber(double value) {
     if (!std::isfinite(value)) return nullptr;
     if (value == std::floor(value) && std::abs(value) < 0x1p53) {
         return static_cast<std::int64_t>(value);
@@ -75,19 +69,20 @@ std::string toJson(const IntervalProblem& problem, const IntervalSolution& s) {
     const IntervalStatistics& t = s.statistics;
     nlohmann::ordered_json trajectory = nlohmann::ordered_json::array();
     for (const Progress& p : s.trajectory) {
-        trajectory.push_back(
-            {{"seconds", p.seconds}, {"cost", number(p.incumbent)}, {"bound", number(p.bound)}});
+        trajectory.push_back({{"seconds", p.seconds},
+                              {"cost", jsonNumber(p.incumbent)},
+                              {"bound", jsonNumber(p.bound)}});
     }
     nlohmann::ordered_json out = {
         {"name", problem.name},
         {"status", nameOf(s.status)},
-        {"cost", number(s.cost)},
-        {"bound", number(s.bound)},
-        {"gap", number(s.gap())},
-        {"peak", number(s.peak)},
-        {"limit", number(problem.limit)},
+        {"cost", jsonNumber(s.cost)},
+        {"bound", jsonNumber(s.bound)},
+        {"gap", jsonNumber(s.gap())},
+        {"peak", jsonNumber(s.peak)},
+        {"limit", jsonNumber(problem.limit)},
         {"seconds", t.seconds},
-        {"firstFeasibleSeconds", number(s.firstFeasibleSeconds)},
+        {"firstFeasibleSeconds", jsonNumber(s.firstFeasibleSeconds)},
         {"proof", t.method},
         {"explanation", s.explanation},
         {"given", {{"nodes", t.nodes}, {"choices", t.choices}, {"pairs", t.pairs}}},

@@ -2,6 +2,7 @@
 // `shardlens verify MODEL`: runs the model, made small, whole and under a plan on in-process ranks,
 // and prints how far the two are apart and which collectives ran.
 #include "app/commands/commands.h"
+#include "app/files.h"
 #include "app/model_file.h"
 #include "core/error.h"
 #include "core/execute/verify_model.h"
@@ -11,10 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 
 namespace shardlens::app {
 
@@ -28,14 +27,6 @@ struct VerifyOptions {
     std::uint64_t seed = 1;
     bool json = false;
 };
-
-std::string contentOf(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream content;
-    content << file.rdbuf();
-    if (!file) throw InputError("the file cannot be read", path, "check its name");
-    return std::move(content).str();
-}
 
 /// One plan that was run.
 struct Outcome {
@@ -57,7 +48,7 @@ std::vector<Outcome> run(const ModelFile& file, const SmallModel& small,
     }
     if (!options.plan.empty()) {
         const auto pinned =
-            withPins(*small.context, pinsOfPlan(contentOf(options.plan), *small.context->graph,
+            withPins(*small.context, pinsOfPlan(readFile(options.plan), *small.context->graph,
                                                 small.context->mesh));
         outcomes.push_back({options.plan, verify(optimise(pinned), options.seed)});
         return outcomes;
