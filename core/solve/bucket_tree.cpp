@@ -5,6 +5,8 @@
 
 #include "core/solve/problem.h"
 
+#include <map>
+
 namespace shardlens::solve {
 
 BucketTree::BucketTree(std::vector<std::uint32_t> dims, std::vector<Scope> factors,
@@ -34,6 +36,7 @@ BucketTree::BucketTree(std::vector<std::uint32_t> dims, std::vector<Scope> facto
         return kNone;
     };
     for (std::size_t f = 0; f < m_factors; ++f) give(f);
+    std::map<std::vector<std::uint32_t>, std::size_t> forms;
     for (std::size_t b = 0; b < m_buckets.size(); ++b) {
         monitor.tick(10'000);
         Bucket& bucket = m_buckets[b];
@@ -47,9 +50,29 @@ BucketTree::BucketTree(std::vector<std::uint32_t> dims, std::vector<Scope> facto
         std::erase(keep, bucket.var);
         bucket.up.emplace(m_dims, std::move(scopes), keep, Scope{bucket.var});
         m_tables[message(b)].scope = bucket.up->scope();
+        bucket.form =
+            forms.try_emplace(formOf(bucket, bucket.up->scope()), forms.size()).first->second;
         bucket.parent = give(message(b));
         if (bucket.parent != kNone) m_buckets[bucket.parent].children.push_back(b);
     }
+}
+
+std::vector<std::uint32_t> BucketTree::formOf(const Bucket& bucket, const Scope& result) const {
+    Scope known;
+    std::vector<std::uint32_t> form;
+    const auto add = [&](const Scope& scope) {
+        form.push_back(static_cast<std::uint32_t>(scope.size()));
+        for (const Var v : scope) {
+            const auto at = std::ranges::find(known, v);
+            form.push_back(static_cast<std::uint32_t>(at - known.begin()));
+            if (at == known.end()) known.push_back(v);
+        }
+    };
+    add({bucket.var});
+    for (const std::size_t t : bucket.inputs) add(m_tables[t].scope);
+    add(result);
+    for (const Var v : known) form.push_back(m_dims[v]);
+    return form;
 }
 
 Scope BucketTree::sortedUnion(std::span<const Table* const> tables) const {
@@ -63,15 +86,21 @@ Scope BucketTree::sortedUnion(std::span<const Table* const> tables) const {
 }
 
 void BucketTree::eliminate(Monitor& monitor) {
-    std::vector<const double*> values;
+    using Key = std::pair<std::size_t, std::vector<const double*>>; // form and inputs
+    std::map<Key, Values> known;
     for (std::size_t b = 0; b < m_buckets.size(); ++b) {
         Bucket& bucket = m_buckets[b];
         bucket.down.reset();
-        values.clear();
+        std::vector<const double*> values;
         for (const std::size_t t : bucket.inputs) values.push_back(m_tables[t].values.get());
+        Values& result = known[{bucket.form, values}];
+        if (result) {
+            m_tables[message(b)].values = result;
+            continue;
+        }
         auto out = std::make_shared_for_overwrite<double[]>(bucket.up->size());
         bucket.up->run(m_dims, values, out.get(), monitor);
-        m_tables[message(b)].values = std::move(out);
+        m_tables[message(b)].values = result = std::move(out);
     }
 }
 

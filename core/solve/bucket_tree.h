@@ -27,7 +27,8 @@ public:
         m_tables[factor].values = std::move(values);
     }
 
-    /// Upward sweep. All factors must have values.
+    /// Upward sweep. All factors must have values. Buckets that join the very same tables in the
+    /// same way, as those of the copies of a run do, are worked out once.
     void eliminate(Monitor& monitor);
     /// After eliminate(): sum of all constants, the optimum if nothing is kept.
     double constant() const;
@@ -48,6 +49,7 @@ private:
         Var var = 0;
         std::vector<std::size_t> inputs; ///< tables
         std::optional<Join> up;
+        std::size_t form = 0;   ///< equal for buckets that differ in the names of variables alone
         std::size_t parent = 0; ///< bucket that takes the message, or none
         std::vector<std::size_t> children;
         std::optional<Table> down; ///< cost of all that is above, over part of the scope
@@ -57,6 +59,8 @@ private:
     /// The tables at a bucket, its downward message included, one of them left out.
     std::vector<const Table*> inputs(std::size_t bucket, std::size_t leftOut) const;
     std::size_t message(std::size_t bucket) const { return m_factors + bucket; }
+    /// How a bucket's tables hang together, its variables numbered as they come.
+    std::vector<std::uint32_t> formOf(const Bucket& bucket, const Scope& result) const;
     Scope sortedUnion(std::span<const Table* const> tables) const;
     double constantWithout(std::size_t table) const;
 

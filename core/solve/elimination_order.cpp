@@ -20,6 +20,9 @@ using Neighbours = boost::container::flat_set<Var>;
 
 enum class Rule { MinSize, MinFill };
 constexpr std::size_t kFillLimit = 4000; ///< variables above which min-fill is not tried
+/// Neighbours beyond which the fill is not counted but taken to be all pairs: no table could have
+/// so many, so the variable waits anyway, and its fill would be counted again at each elimination.
+constexpr std::size_t kHub = 64;
 
 InteractionGraph interactionGraph(std::size_t variables, std::span<const Scope> scopes) {
     InteractionGraph graph(variables);
@@ -83,11 +86,13 @@ private:
     }
 
     Score scoreOf(Var v) const {
-        m_monitor.tick(16 * m_adjacent[v].size() *
-                       (m_rule == Rule::MinFill ? m_adjacent[v].size() : 1));
+        const std::size_t degree = m_adjacent[v].size();
+        const bool counted = m_rule == Rule::MinFill && degree <= kHub;
+        m_monitor.tick(16 * degree * (counted ? degree : 1));
         double size = m_weight[v];
         for (const Var u : m_adjacent[v]) size += m_weight[u];
-        if (m_rule == Rule::MinSize) return {size, double(m_adjacent[v].size())};
+        if (m_rule == Rule::MinSize) return {size, double(degree)};
+        if (!counted) return {size * size / 2, size};
         double fill = 0;
         for (auto a = m_adjacent[v].begin(); a != m_adjacent[v].end(); ++a) {
             for (auto b = m_adjacent[v].begin(); b != a; ++b) {

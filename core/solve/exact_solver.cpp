@@ -26,16 +26,23 @@ Scope distinct(const Scope& scope) {
     return out;
 }
 
-/// Variables that another way to unfold has at least, given the segments of Unfold::Powers.
-double variablesOf(const Problem& problem, const Lowered& powers, Unfold unfold) {
-    double sum = 0;
+/// What another way to unfold has at least, given the segments of Unfold::Powers.
+struct Least {
+    double variables = 0, work = 0;
+};
+Least leastOf(const Problem& problem, const Lowered& powers, const std::vector<Transfer>& transfers,
+              Unfold unfold) {
+    Least least;
     for (const Lowered::Segment& segment : powers.segments) {
-        const std::size_t nodes = unfold == Unfold::Everything
-                                      ? problem.runs[segment.run].body.size()
-                                      : segment.before.size();
-        sum += double(segment.count * nodes);
+        const bool whole = unfold == Unfold::Everything;
+        const std::size_t nodes =
+            whole ? problem.runs[segment.run].body.size() : segment.before.size();
+        least.variables += double(segment.count * nodes);
+        // each copy of a chain is a table that is read at least once
+        if (!whole) least.work += double(segment.count) * transfers[segment.block].entries();
     }
-    return sum;
+    least.work += kPerVariable * least.variables;
+    return least;
 }
 
 } // namespace
@@ -99,13 +106,15 @@ ExactSolver::ExactSolver(const Problem& problem, Choices& choices, std::size_t m
     std::vector<Spot> all(spots.begin(), spots.end());
     if (root) all.push_back(*root);
     Plan best = planFor(Unfold::Powers, all, root, monitor);
-    const Lowered powers = best.lowered;
+    std::map<Unfold, Least> least;
     for (const Unfold unfold : {Unfold::Chains, Unfold::Everything}) {
-        // a way that its number of variables alone makes worse need not be built
-        const double variables = variablesOf(problem, powers, unfold);
-        if (powers.segments.empty() || (best.fits && kPerVariable * variables > best.work))
-            continue;
-        if (variables > kMostVariables) continue;
+        least[unfold] = leastOf(problem, best.lowered, best.transfers, unfold);
+    }
+    const bool repeats = !best.lowered.segments.empty();
+    for (const Unfold unfold : {Unfold::Chains, Unfold::Everything}) {
+        if (!repeats || least[unfold].variables > kMostVariables) continue;
+        // a way that its number of variables and tables alone makes worse need not be built
+        if (best.fits && least[unfold].work > best.work) continue;
         Plan plan = planFor(unfold, all, root, monitor);
         if (std::pair(!plan.fits, plan.work) < std::pair(!best.fits, best.work)) {
             best = std::move(plan);
@@ -142,32 +151,13 @@ double ExactSolver::solve(const Weights& weights, Monitor& monitor) {
 }
 
 void ExactSolver::setFactors(const Weights& weights, Monitor& monitor) {
-    const bool forbid = weights.edgesForbidOnly;
-    std::vector<Values> unary(m_problem.nodes.size());
+    PlainTables tables(m_problem, m_choices, weights);
     for (std::size_t f = 0; f < m_lowered.factors.size(); ++f) {
         const Lowered::Factor& factor = m_lowered.factors[f];
-        switch (factor.kind) {
-        case Lowered::Kind::Unary: {
-            Values& values = unary[factor.index];
-            if (!values) {
-                values = m_choices.unary(static_cast<NodeId>(factor.index), weights);
-            }
-            m_tree->setFactor(f, values);
-            break;
-        }
-        case Lowered::Kind::Pair: {
-            const Edge& edge = m_problem.edges[factor.index];
-            m_tree->setFactor(f, m_choices.pair(edge.cost, edge.u, edge.v, forbid));
-            break;
-        }
-        case Lowered::Kind::Diagonal: {
-            const Edge& edge = m_problem.edges[factor.index];
-            m_tree->setFactor(f, m_choices.diagonal(*edge.cost, edge.u, forbid));
-            break;
-        }
-        case Lowered::Kind::Segment:
+        if (factor.kind == Lowered::Kind::Segment) {
             setSegment(f, m_lowered.segments[factor.index], monitor);
-            break;
+        } else {
+            m_tree->setFactor(f, tables.of(factor));
         }
     }
 }

@@ -306,6 +306,18 @@ std::optional<Var> Lowered::variable(NodeId node, std::size_t copy) const {
     return at->second;
 }
 
+Values PlainTables::of(const Lowered::Factor& factor) {
+    if (factor.kind == Lowered::Kind::Unary) {
+        Values& values = m_unary[factor.index];
+        if (!values) values = m_choices.unary(static_cast<NodeId>(factor.index), m_weights);
+        return values;
+    }
+    const Edge& edge = m_problem.edges[factor.index];
+    const bool forbid = m_weights.edgesForbidOnly;
+    return factor.kind == Lowered::Kind::Pair ? m_choices.pair(edge.cost, edge.u, edge.v, forbid)
+                                              : m_choices.diagonal(*edge.cost, edge.u, forbid);
+}
+
 Lowered lower(const Problem& problem, const Choices& choices, std::span<const Spot> spots,
               Unfold unfold) {
     return Lowering(problem, choices, unfold).run(spots);

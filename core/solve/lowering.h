@@ -50,6 +50,24 @@ struct Lowered {
     std::vector<std::vector<std::pair<std::size_t, Var>>> byNode; ///< (copy, variable), ascending
 };
 
+/// The tables of nodes and edges under some weights. All copies of one have the same table, by
+/// which equal work on them is told.
+class PlainTables {
+public:
+    PlainTables(const Problem& problem, Choices& choices, const Weights& weights)
+        : m_problem(problem), m_choices(choices), m_weights(weights),
+          m_unary(problem.nodes.size()) {}
+
+    /// @param factor  of any kind but Segment
+    Values of(const Lowered::Factor& factor);
+
+private:
+    const Problem& m_problem;
+    Choices& m_choices;
+    const Weights& m_weights;
+    std::vector<Values> m_unary;
+};
+
 /// @param spots  copies that become variables in any case
 Lowered lower(const Problem& problem, const Choices& choices, std::span<const Spot> spots,
               Unfold unfold);

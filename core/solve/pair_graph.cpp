@@ -7,12 +7,14 @@
 #include "core/solve/problem.h"
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace shardlens::solve {
 
 PairGraph::PairGraph(std::vector<std::uint32_t> dims)
-    : m_dims(std::move(dims)), m_unary(m_dims.size()), m_links(m_dims.size()) {
+    : m_dims(std::move(dims)), m_unary(m_dims.size()), m_links(m_dims.size()),
+      m_excess(m_dims.size()) {
     for (Var v = 0; v < m_dims.size(); ++v) m_unary[v].assign(m_dims[v], 0.0);
 }
 
@@ -20,26 +22,36 @@ void PairGraph::addUnary(Var v, const double* costs) {
     for (std::uint32_t c = 0; c < m_dims[v]; ++c) m_unary[v][c] += costs[c];
 }
 
-void PairGraph::addPair(Var u, Var v, const double* costs) {
-    const std::uint32_t rows = m_dims[u], cols = m_dims[v];
-    auto known = std::ranges::find(m_links[u], v, &Link::to);
+Values PairGraph::transposed(const Values& costs, std::size_t rows, std::size_t cols) {
+    Turned& known = m_turned[{costs.get(), rows}];
+    if (known.turned) return known.turned;
+    auto out = std::make_shared_for_overwrite<double[]>(rows * cols);
+    for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t c = 0; c < cols; ++c) out[c * rows + r] = costs[r * cols + c];
+    }
+    known = {costs, std::move(out)};
+    return known.turned;
+}
+
+void PairGraph::addPair(Var u, Var v, const Values& costs) {
+    const std::size_t rows = m_dims[u], cols = m_dims[v];
+    const auto known = std::ranges::find(m_links[u], v, &Link::to);
+    const Values turned = transposed(costs, rows, cols);
     if (known == m_links[u].end()) {
         m_links[u].push_back({v, m_pairs.size(), true});
         m_links[v].push_back({u, m_pairs.size(), false});
-        const std::size_t size = std::size_t{rows} * cols;
-        m_pairs.push_back({u, v, std::vector<double>(size), std::vector<double>(size),
-                           std::vector<double>(rows), std::vector<double>(cols)});
-        known = m_links[u].end() - 1;
+        m_pairs.push_back(
+            {u, v, costs, turned, std::vector<double>(rows), std::vector<double>(cols)});
+        return;
     }
+    const auto sum = [&](const Values& a, const Values& b) {
+        auto out = std::make_shared_for_overwrite<double[]>(rows * cols);
+        std::transform(a.get(), a.get() + rows * cols, b.get(), out.get(), std::plus<>{});
+        return out;
+    };
     Pair& pair = m_pairs[known->pair];
-    double* straight = (known->first ? pair.costs : pair.transposed).data();
-    double* crossed = (known->first ? pair.transposed : pair.costs).data();
-    for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t c = 0; c < cols; ++c) {
-            straight[r * cols + c] += costs[r * cols + c];
-            crossed[c * rows + r] += costs[r * cols + c];
-        }
-    }
+    pair.costs = sum(pair.costs, known->first ? costs : turned);
+    pair.transposed = sum(pair.transposed, known->first ? turned : costs);
 }
 
 void PairGraph::startFrom(PairGraph& other) {
@@ -50,7 +62,7 @@ void PairGraph::startFrom(PairGraph& other) {
 }
 
 double PairGraph::magnitude() const {
-    const auto largest = [](const std::vector<double>& costs) {
+    const auto largest = [](std::span<const double> costs) {
         double most = 0;
         for (const double c : costs) {
             if (c < kInfinite) most = std::max(most, std::abs(c));
@@ -59,7 +71,9 @@ double PairGraph::magnitude() const {
     };
     double sum = 0;
     for (const auto& costs : m_unary) sum += largest(costs);
-    for (const Pair& pair : m_pairs) sum += largest(pair.costs);
+    for (const Pair& pair : m_pairs) {
+        sum += largest({pair.costs.get(), std::size_t{m_dims[pair.u]} * m_dims[pair.v]});
+    }
     return sum;
 }
 
@@ -82,6 +96,7 @@ double PairGraph::visit(Var v, bool forward) {
     double taken = *std::ranges::min_element(sum);
     if (taken == kInfinite) return taken;
     for (double& s : sum) s -= taken;
+    if (!forward) m_excess[v] = sum;
     const double share = 1.0 / double(std::max({ahead, m_links[v].size() - ahead, std::size_t{1}}));
     std::vector<double> base(sum.size());
     for (const Link& link : m_links[v]) {
@@ -112,8 +127,8 @@ double PairGraph::pass(bool forward, Monitor& monitor) {
 }
 
 double PairGraph::improveBound(Monitor& monitor) {
-    const double bound = pass(true, monitor);
-    return bound == kInfinite ? bound : pass(false, monitor);
+    m_forwardBound = pass(true, monitor);
+    return m_forwardBound == kInfinite ? m_forwardBound : pass(false, monitor);
 }
 
 std::vector<std::uint32_t> PairGraph::round() const {

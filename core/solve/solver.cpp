@@ -14,8 +14,7 @@ namespace {
 /// Relative difference of two sums of the same numbers in another order, where they are not exact.
 constexpr double kRounding = 1e-9;
 
-void accept(const Problem& problem, const WideSolver::Answer& answer, bool exact,
-            Solution& solution) {
+void accept(const Problem& problem, const WideSolver::Answer& answer, Solution& solution) {
     solution.bound = answer.bound;
     if (answer.assignment.choice.empty()) return;
     const Evaluation value = evaluate(problem, answer.assignment);
@@ -23,12 +22,12 @@ void accept(const Problem& problem, const WideSolver::Answer& answer, bool exact
     solution.cost = value.cost;
     solution.usage = value.usage;
     const double apart = std::abs(value.cost - answer.bound);
-    if (exact && apart <= kRounding * std::abs(value.cost)) solution.bound = value.cost;
+    if (answer.optimal && apart <= kRounding * std::abs(value.cost)) solution.bound = value.cost;
 }
 
 void acceptPreview(const Problem& problem, const WideSolver::Answer& answer, Solution& solution) {
     Solution preview;
-    accept(problem, answer, false, preview);
+    accept(problem, answer, preview);
     solution.bound = preview.bound;
     if (preview.usage > problem.limit) return;
     solution.assignment = std::move(preview.assignment);
@@ -43,9 +42,15 @@ void search(const Problem& problem, const Options& options, Solution& solution, 
     solution.statistics.method =
         solver.exact() ? "exact elimination" : "message passing and forest search";
     const Weights weights = costWeights(problem);
-    acceptPreview(problem, solver.preview(weights, monitor), solution);
+    WideSolver::Answer free = solver.preview(weights, monitor);
+    acceptPreview(problem, free, solution);
     monitor.report("elimination", solution.cost, solution.bound);
-    const WideSolver::Answer free = solver.solve(weights, 0, monitor);
+    const bool early = free.optimal;
+    if (!early) free = solver.solve(weights, 0, monitor);
+    if (free.optimal && (early || !solver.exact())) {
+        solution.statistics.method =
+            "message passing and forest search, exact elimination of what they left";
+    }
     if (free.bound == kInfinite) {
         solution.status = Status::Infeasible;
         solution.bound = kInfinite;
@@ -53,7 +58,7 @@ void search(const Problem& problem, const Options& options, Solution& solution, 
         return;
     }
     Solution unlimited;
-    accept(problem, free, solver.exact(), unlimited);
+    accept(problem, free, unlimited);
     solution.bound = unlimited.bound;
     if (unlimited.cost < kInfinite && unlimited.usage > problem.limit) {
         solution.statistics.method += ", the limit by Lagrangian prices";

@@ -4,8 +4,7 @@
 
 #include "core/solve/min_plus.h"
 
-#include <bit>
-#include <numeric>
+#include <cmath>
 
 namespace shardlens::solve {
 
@@ -67,36 +66,102 @@ void Transfer::compute(Choices& choices, const Weights& weights, Monitor& monito
                               : choices.pair(edge.cost, nodeOf(edge.u), nodeOf(edge.v), forbid));
     }
     m_tree->eliminate(monitor);
-    const std::size_t size = jointSize(m_dims, m_kept);
+    const std::size_t size = jointSize(m_dims, m_kept), n = m_states;
     auto matrix = std::make_shared_for_overwrite<double[]>(size);
     std::fill_n(matrix.get(), size, m_tree->constant());
     for (const Table* table : m_tree->remaining()) {
         addTable(m_dims, matrix.get(), m_kept, table->values.get(), table->scope, monitor);
     }
-    m_squares.push_back(std::move(matrix));
+    Power& first = m_squares.emplace_back();
+    for (std::size_t s = 0; s < m_shared; ++s) {
+        first.push_back({Values(matrix, matrix.get() + s * n * n)});
+    }
+    m_settled.assign(m_shared, {});
+    m_rowOffset.resize(n);
+    for (std::size_t e = 0; e < n; ++e) m_rowOffset[e] = static_cast<std::uint32_t>(e * n);
 }
 
-Values Transfer::multiply(const Values& a, const Values& b, Monitor& monitor) const {
+Transfer::Slice Transfer::multiply(const Slice& a, const Slice& b, Monitor& monitor) const {
     const std::size_t n = m_states;
-    auto out = std::make_shared_for_overwrite<double[]>(m_shared * n * n);
-    std::vector<std::uint32_t> offset(n);
-    for (std::size_t e = 0; e < n; ++e) offset[e] = static_cast<std::uint32_t>(e * n);
+    auto out = std::make_shared_for_overwrite<double[]>(n * n);
+    for (std::size_t i = 0; i < n; ++i) {
+        monitor.tick(n * n);
+        std::fill_n(out.get() + i * n, n, kInfinite);
+        minPlusRow(out.get() + i * n, n, a.values.get() + i * n, m_rowOffset.data(), n,
+                   b.values.get());
+    }
+    return {std::move(out), a.constant + b.constant};
+}
+
+bool Transfer::differByConstant(const Slice& a, const Slice& b, double& step) const {
+    const double *from = a.values.get(), *to = b.values.get();
+    bool known = false;
+    double difference = 0;
+    for (std::size_t i = 0; i < m_states * m_states; ++i) {
+        if (from[i] == kInfinite || to[i] == kInfinite) {
+            if (from[i] != to[i]) return false;
+            continue;
+        }
+        if (known && to[i] - from[i] != difference) return false;
+        difference = to[i] - from[i];
+        known = true;
+    }
+    step = difference + b.constant - a.constant;
+    return true;
+}
+
+/// T to the 2^k, from the power before.
+Transfer::Power Transfer::squared(std::size_t k, Monitor& monitor) {
+    const Power& before = m_squares[k - 1];
+    Power out;
     for (std::size_t s = 0; s < m_shared; ++s) {
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::size_t row = (s * n + i) * n;
-            monitor.tick(n * n);
-            std::fill_n(out.get() + row, n, kInfinite);
-            minPlusRow(out.get() + row, n, a.get() + row, offset.data(), n, b.get() + s * n * n);
+        Settled& settled = m_settled[s];
+        if (settled.exponent < k - 1) {
+            out.push_back(before[s]);
+            out.back().constant += std::ldexp(settled.step, int(k - 1 - settled.exponent));
+            continue;
+        }
+        out.push_back(multiply(before[s], before[s], monitor));
+        double step = 0;
+        if (differByConstant(before[s], out.back(), step)) {
+            settled = {k - 1, step};
+            out.back() = {before[s].values, before[s].constant + step};
         }
     }
     return out;
 }
 
-const Values& Transfer::square(std::size_t k, Monitor& monitor) {
-    while (m_squares.size() <= k) {
-        m_squares.push_back(multiply(m_squares.back(), m_squares.back(), monitor));
-    }
+const Transfer::Power& Transfer::square(std::size_t k, Monitor& monitor) {
+    while (m_squares.size() <= k) m_squares.push_back(squared(m_squares.size(), monitor));
     return m_squares[k];
+}
+
+/// a, a product of squares up to 2^highest, times T to the 2^k, k above that.
+Transfer::Power Transfer::times(const Power& a, std::size_t highest, std::size_t k,
+                                Monitor& monitor) {
+    const Power& b = square(k, monitor);
+    Power out;
+    for (std::size_t s = 0; s < m_shared; ++s) {
+        const Settled& settled = m_settled[s];
+        if (settled.exponent <= highest) { // a ends with a settled power, which only grows
+            out.push_back(a[s]);
+            out.back().constant += std::ldexp(settled.step, int(k - settled.exponent));
+        } else {
+            out.push_back(multiply(a[s], b[s], monitor));
+        }
+    }
+    return out;
+}
+
+Values Transfer::whole(const Power& power) const {
+    const std::size_t size = m_states * m_states;
+    auto out = std::make_shared_for_overwrite<double[]>(m_shared * size);
+    for (std::size_t s = 0; s < m_shared; ++s) {
+        const Slice& slice = power[s];
+        std::transform(slice.values.get(), slice.values.get() + size, out.get() + s * size,
+                       [&](double value) { return value + slice.constant; });
+    }
+    return out;
 }
 
 Values Transfer::power(std::size_t n, Monitor& monitor) {
@@ -104,21 +169,21 @@ Values Transfer::power(std::size_t n, Monitor& monitor) {
     if (product.partial.empty()) {
         for (std::size_t k = 0; n >> k != 0; ++k) {
             if (((n >> k) & 1) == 0) continue;
-            const Values& factor = square(k, monitor);
-            product.partial.push_back(product.partial.empty()
-                                          ? factor
-                                          : multiply(product.partial.back(), factor, monitor));
+            product.partial.push_back(
+                product.partial.empty()
+                    ? square(k, monitor)
+                    : times(product.partial.back(), product.bits.back(), k, monitor));
             product.bits.push_back(k);
         }
     }
-    return product.partial.back();
+    return whole(product.partial.back());
 }
 
-std::size_t Transfer::between(const Values& a, const Values& b, std::size_t shared,
-                              std::size_t entry, std::size_t exit) const {
+std::size_t Transfer::between(const Slice& a, const Slice& b, std::size_t entry,
+                              std::size_t exit) const {
     const std::size_t n = m_states;
-    const double* row = a.get() + (shared * n + entry) * n;
-    const double* column = b.get() + shared * n * n + exit;
+    const double* row = a.values.get() + entry * n;
+    const double* column = b.values.get() + exit;
     std::size_t best = 0;
     for (std::size_t z = 1; z < n; ++z) {
         if (row[z] + column[z * n] < row[best] + column[best * n]) best = z;
@@ -129,9 +194,9 @@ std::size_t Transfer::between(const Values& a, const Values& b, std::size_t shar
 void Transfer::splitSquare(std::size_t k, std::size_t shared, std::size_t entry, std::size_t exit,
                            std::span<std::size_t> out) const {
     if (k == 0) return;
-    const Values& half = m_squares[k - 1];
+    const Slice& half = m_squares[k - 1][shared];
     const std::size_t middle = out.size() / 2;
-    out[middle] = between(half, half, shared, entry, exit);
+    out[middle] = between(half, half, entry, exit);
     splitSquare(k - 1, shared, entry, out[middle], out.first(middle));
     splitSquare(k - 1, shared, out[middle], exit, out.subspan(middle + 1));
 }
@@ -148,7 +213,7 @@ std::vector<std::size_t> Transfer::path(std::size_t shared, std::size_t entry, s
             break;
         }
         const std::size_t state =
-            between(product.partial[j - 1], m_squares[k], shared, entry, exit);
+            between(product.partial[j - 1][shared], m_squares[k][shared], entry, exit);
         left[left.size() - inside - 1] = state;
         splitSquare(k, shared, state, exit, left.last(inside));
         left = left.first(left.size() - inside - 1);

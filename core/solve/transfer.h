@@ -5,6 +5,12 @@
 // costs, and the edges from the entry and from the shared nodes, minimised over its other nodes. n
 // copies in a row are T to the n-th power in the (min, +) semiring, by repeated squaring; nothing
 // ties the copies to each other's choices, and each can be decoded.
+//
+// Powers settle: from some power on, the next ones differ by a constant alone, the cost of the best
+// cycle of layers (the cyclicity theorem of max-plus algebra; Baccelli, Cohen, Olsder, Quadrat
+// 1992, "Synchronization and Linearity", theorem 3.109). This is looked for at each squaring, for
+// each joint choice of the shared nodes by itself; what has settled is not multiplied again, so
+// that a thousand layers cost little more than sixteen.
 #pragma once
 
 #include "core/solve/bucket_tree.h"
@@ -61,14 +67,29 @@ public:
                                                std::size_t exit);
 
 private:
+    /// A power at one joint choice of the shared nodes: values + constant, [entry][exit].
+    struct Slice {
+        Values values;
+        double constant = 0;
+    };
+    using Power = std::vector<Slice>; ///< by joint choice of the shared nodes
     struct Product {
         std::vector<std::size_t> bits; ///< exponents of the squares multiplied, ascending
-        std::vector<Values> partial;   ///< after each
+        std::vector<Power> partial;    ///< after each
     };
-    const Values& square(std::size_t k, Monitor& monitor);
-    Values multiply(const Values& a, const Values& b, Monitor& monitor) const;
-    std::size_t between(const Values& a, const Values& b, std::size_t shared, std::size_t entry,
-                        std::size_t exit) const;
+    /// T to the 2^(exponent+1) is T to the 2^exponent plus the step.
+    struct Settled {
+        std::size_t exponent = ~std::size_t{0};
+        double step = 0;
+    };
+    const Power& square(std::size_t k, Monitor& monitor);
+    Power squared(std::size_t k, Monitor& monitor);
+    Power times(const Power& a, std::size_t highest, std::size_t k, Monitor& monitor);
+    Slice multiply(const Slice& a, const Slice& b, Monitor& monitor) const;
+    /// True if b is a plus a constant; that goes into `step`.
+    bool differByConstant(const Slice& a, const Slice& b, double& step) const;
+    Values whole(const Power& power) const;
+    std::size_t between(const Slice& a, const Slice& b, std::size_t entry, std::size_t exit) const;
     void splitSquare(std::size_t k, std::size_t shared, std::size_t entry, std::size_t exit,
                      std::span<std::size_t> out) const;
     /// Sets the kept local variables from joint states.
@@ -81,7 +102,9 @@ private:
     double m_entries = 1, m_statesEstimate = 1;
     Scope m_kept; ///< shared, entry, exit: the layout of T
     std::optional<BucketTree> m_tree;
-    std::vector<Values> m_squares;             ///< T to the 2^k
+    std::vector<Power> m_squares;              ///< T to the 2^k
+    std::vector<Settled> m_settled;            ///< by joint choice of the shared nodes
+    std::vector<std::uint32_t> m_rowOffset;    ///< of the rows of a slice
     std::map<std::size_t, Product> m_products; ///< by power
     std::unordered_map<std::size_t, std::vector<std::uint32_t>> m_interiors;
     std::vector<std::uint32_t> m_value;

@@ -15,11 +15,11 @@ WeightedSolver::WeightedSolver(const Problem& problem, const Options& options, M
 }
 
 WideSolver::Answer WeightedSolver::solve(const Weights& weights, double target, Monitor& monitor) {
-    if (m_choices.none()) return {kInfinite, {}};
+    if (m_choices.none()) return {.bound = kInfinite, .assignment = {}};
     if (m_wide) return m_wide->solve(weights, target, monitor);
     const double value = m_exact->solve(weights, monitor);
-    if (value == kInfinite) return {kInfinite, {}};
-    return {value - weights.rounding, m_exact->decode()};
+    if (value == kInfinite) return {.bound = kInfinite, .assignment = {}};
+    return {value - weights.rounding, m_exact->decode(), true};
 }
 
 WideSolver::Answer WeightedSolver::preview(const Weights& weights, Monitor& monitor) {

@@ -16,6 +16,28 @@ constexpr int kMostForestRounds = 40;
 constexpr int kForestPatience = 12; ///< forests without improvement in a round
 constexpr double kStalled = 1e-5;   ///< relative progress of the bound a round, below: stop
 constexpr double kMargin = 1e-11;   ///< of the magnitude of all costs
+constexpr double kFinishWork = 1e8; ///< additions, and entries of a table, of the last elimination
+constexpr double kFinishTable = 1e7;
+
+/// The rows and columns of a table over core variables that are kept, in the order of its scope.
+Values restrict(const Table& table, Dims dims, const std::vector<std::vector<std::uint32_t>>& kept,
+                std::span<const Var> place) {
+    std::vector<std::uint32_t> left;
+    for (const Var v : table.scope) {
+        left.push_back(static_cast<std::uint32_t>(kept[place[v]].size()));
+    }
+    const bool pair = table.scope.size() == 2;
+    const auto& rows = kept[place[table.scope[0]]];
+    const std::size_t cols = pair ? dims[table.scope[1]] : 1, width = pair ? left[1] : 1;
+    auto out = std::make_shared_for_overwrite<double[]>(rows.size() * width);
+    double* next = out.get();
+    for (const std::uint32_t r : rows) {
+        for (std::size_t c = 0; c < width; ++c) {
+            *next++ = table.values[r * cols + (pair ? kept[place[table.scope[1]]][c] : 0)];
+        }
+    }
+    return out;
+}
 
 } // namespace
 
@@ -51,10 +73,41 @@ PairGraph WideSolver::makeCore() const {
         if (table->scope.size() == 1) {
             core.addUnary(m_place[table->scope[0]], table->values.get());
         } else {
-            core.addPair(m_place[table->scope[0]], m_place[table->scope[1]], table->values.get());
+            core.addPair(m_place[table->scope[0]], m_place[table->scope[1]], table->values);
         }
     }
     return core;
+}
+
+std::optional<WideSolver::CoreOptimum> WideSolver::finish(const PairGraph& core, double most,
+                                                          Monitor& monitor) const {
+    std::vector<std::vector<std::uint32_t>> kept(m_core.size());
+    std::vector<std::uint32_t> dims;
+    for (Var v = 0; v < m_core.size(); ++v) {
+        for (std::uint32_t c = 0; c < m_coreDims[v]; ++c) {
+            if (core.boundWith(v, c) <= most) kept[v].push_back(c);
+        }
+        dims.push_back(static_cast<std::uint32_t>(kept[v].size()));
+        if (kept[v].empty()) return std::nullopt; // only by rounding far beyond the margin
+    }
+    const std::vector<const Table*> tables = m_tree->remaining();
+    std::vector<Scope> scopes;
+    for (const Table* table : tables) {
+        Scope& scope = scopes.emplace_back();
+        for (const Var v : table->scope) scope.push_back(m_place[v]);
+    }
+    const EliminationOrder order =
+        eliminationOrder(dims, scopes, {}, {.table = kFinishTable}, monitor);
+    if (!order.complete || order.work > kFinishWork) return std::nullopt;
+    BucketTree tree(dims, std::move(scopes), order.order, monitor);
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+        tree.setFactor(t, restrict(*tables[t], m_tree->dims(), kept, m_place));
+    }
+    tree.eliminate(monitor);
+    CoreOptimum out{tree.constant(), std::vector<std::uint32_t>(m_core.size(), 0)};
+    tree.decode(out.value);
+    for (Var v = 0; v < m_core.size(); ++v) out.value[v] = kept[v][out.value[v]];
+    return out;
 }
 
 Assignment WideSolver::decode(const std::vector<std::uint32_t>& core) const {
@@ -74,21 +127,13 @@ Assignment WideSolver::decode(const std::vector<std::uint32_t>& core) const {
 }
 
 WideSolver::Answer WideSolver::solve(const Weights& weights, double target, Monitor& monitor) {
-    const bool forbid = weights.edgesForbidOnly;
+    PlainTables tables(m_problem, m_choices, weights);
     for (std::size_t f = 0; f < m_lowered.factors.size(); ++f) {
-        const Lowered::Factor& factor = m_lowered.factors[f];
-        if (factor.kind == Lowered::Kind::Unary) {
-            m_tree->setFactor(f, m_choices.unary(static_cast<NodeId>(factor.index), weights));
-            continue;
-        }
-        const Edge& edge = m_problem.edges[factor.index];
-        m_tree->setFactor(f, factor.kind == Lowered::Kind::Diagonal
-                                 ? m_choices.diagonal(*edge.cost, edge.u, forbid)
-                                 : m_choices.pair(edge.cost, edge.u, edge.v, forbid));
+        m_tree->setFactor(f, tables.of(m_lowered.factors[f]));
     }
     m_tree->eliminate(monitor);
     const double constant = m_tree->constant();
-    if (m_core.empty()) return {constant, constant < kInfinite ? decode({}) : Assignment{}};
+    if (m_core.empty()) return {constant, constant < kInfinite ? decode({}) : Assignment{}, true};
     PairGraph core = makeCore();
     if (m_last) core.startFrom(*m_last);
     const double margin = kMargin * (core.magnitude() + std::abs(constant)) + weights.rounding;
@@ -111,7 +156,15 @@ WideSolver::Answer WideSolver::solve(const Weights& weights, double target, Moni
             if (core.cost(value) < core.cost(best)) best = std::move(value);
             least = core.cost(best) + constant;
             monitor.report("message passing", least, answer.bound);
-            if (least - answer.bound <= std::max(target * std::abs(least), 2 * margin)) break;
+            if (least - answer.bound <= target * std::abs(least)) break;
+            if (auto optimum = finish(core, least - constant + margin, monitor)) {
+                best = std::move(optimum->value);
+                answer.bound = optimum->cost + constant - weights.rounding;
+                answer.optimal = true;
+                least = optimum->cost + constant;
+                break;
+            }
+            if (least - answer.bound <= 2 * margin) break;
             if (round > 0 && answer.bound - before <= kStalled * std::abs(answer.bound)) break;
             before = answer.bound;
         }

@@ -62,7 +62,9 @@ private slots:
         }
     }
     void withLimit();
+    void withoutTables();
     void foldedEqualsExpanded();
+    void longRunsSettle();
     void everyWayToUnfold();
     void tiedChoices();
     void tiedLayersOfAlternatingPlans();
@@ -97,6 +99,28 @@ void TestSolveBruteForce::withLimit() {
     QCOMPARE(closed, solved - infeasible); // branch and bound closes all of this size
 }
 
+/// The other road: no table may be built, so that choices are struck out by message passing until
+/// what is left can be eliminated. The optimum is that of plain elimination.
+void TestSolveBruteForce::withoutTables() {
+    int proven = 0, feasible = 0;
+    for (unsigned seed = 0; seed < 1500; ++seed) {
+        Random random(seed + 4'000'000);
+        const Shape shape{.maxChoices = 5, .forbidden = seed % 3 * 0.05, .maxCost = 100};
+        const Problem problem =
+            seed % 2 ? randomGraph(random, shape, 20, 12) : randomRuns(random, shape, 3, 4, 8, 2);
+        const double optimum = solve(problem).cost;
+        const Solution solution = solve(problem, {.maxTableEntries = 1});
+        QVERIFY2(solution.bound <= optimum && optimum <= solution.cost,
+                 qPrintable(QString("seed %1").arg(seed)));
+        if (solution.status == Status::Optimal) QVERIFY(solution.cost == optimum);
+        if (optimum == kInfinite) continue;
+        ++feasible;
+        proven += solution.status == Status::Optimal;
+    }
+    QVERIFY(feasible > 1000);
+    QCOMPARE(proven, feasible);
+}
+
 void TestSolveBruteForce::foldedEqualsExpanded() {
     for (unsigned seed = 0; seed < 150; ++seed) { // longer runs than brute force can do
         Random random(seed + 2'000'000);
@@ -108,6 +132,35 @@ void TestSolveBruteForce::foldedEqualsExpanded() {
         if (folded.status == Status::Infeasible) continue;
         QVERIFY(evaluate(problem, folded.assignment).cost == folded.cost);
     }
+}
+
+/// Runs long enough for the powers of their blocks to settle, with nodes that all copies share.
+/// Lengths next to each other need other products, and cycles of two or three layers other ends.
+void TestSolveBruteForce::longRunsSettle() {
+    int feasible = 0;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        for (std::size_t count = 61; count < 67; ++count) {
+            Random random(seed + 5'000'000);
+            const Shape shape{.maxChoices = 4, .forbidden = seed % 2 * 0.2};
+            Problem problem;
+            problem.runs = {{{}, count}};
+            const NodeId shared = addNode(problem, random, shape);
+            const NodeId first = addNode(problem, random, shape, 0);
+            const NodeId second = addNode(problem, random, shape, 0);
+            const NodeId end = addNode(problem, random, shape);
+            addEdge(problem, random, shape, shared, second);
+            addEdge(problem, random, shape, first, second);
+            addEdge(problem, random, shape, second, first, At::Each, At::Each, true);
+            addEdge(problem, random, shape, first, second, At::Each, At::Each, true);
+            addEdge(problem, random, shape, second, end, At::Last);
+            const Solution folded = solve(problem), unfolded = solve(expand(problem).problem);
+            QVERIFY(folded.cost == unfolded.cost); // to the bit
+            if (folded.status == Status::Infeasible) continue;
+            QVERIFY(evaluate(problem, folded.assignment).cost == folded.cost);
+            ++feasible;
+        }
+    }
+    QVERIFY(feasible > 150);
 }
 
 /// Runs whose carried nodes have more and more joint choices: first powers are best, then chains of
