@@ -29,7 +29,7 @@ struct Template {
     void (*build)(Context&);
 };
 
-constexpr std::array<Template, 17> kTemplates{{
+constexpr std::array<Template, 18> kTemplates{{
     {"bert", "Bert", "ForMaskedLM", hf::buildBert},
     {"deepseek_v2", "DeepseekV2", "ForCausalLM", hf::buildDeepSeek},
     {"deepseek_v3", "DeepseekV3", "ForCausalLM", hf::buildDeepSeek},
@@ -45,6 +45,7 @@ constexpr std::array<Template, 17> kTemplates{{
     {"qwen2_moe", "Qwen2Moe", "ForCausalLM", hf::buildMixture},
     {"qwen3", "Qwen3", "ForCausalLM", hf::buildLlama},
     {"qwen3_moe", "Qwen3Moe", "ForCausalLM", hf::buildMixture},
+    {"resnet", "ResNet", "ForImageClassification", hf::buildResNet},
     {"t5", "T5", "ForConditionalGeneration", hf::buildT5},
     {"vit", "ViT", "ForImageClassification", hf::buildViT},
 }};
@@ -202,9 +203,11 @@ std::string modelNameFrom(const std::string& where) {
 void addFacts(Graph& graph, const Context& context, const Chosen& chosen) {
     graph.facts["architecture"] = std::string(chosen.row.family) + chosen.head;
     graph.facts["model type"] = context.modelType;
-    graph.facts["layers"] = fmt::format("{}", context.config.layers("num_hidden_layers"));
+    if (!graph.facts.contains("layers"))
+        graph.facts["layers"] = fmt::format("{}", context.config.layers("num_hidden_layers"));
     graph.bindings["batch"] = context.batch;
-    if (chosen.row.build != hf::buildViT) graph.bindings["sequence"] = context.sequence;
+    const bool images = chosen.row.usualHead == "ForImageClassification";
+    if (!images) graph.bindings["sequence"] = context.sequence;
 }
 
 /// Notes which members the root object has; values are skipped without being kept.

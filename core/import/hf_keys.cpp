@@ -153,6 +153,17 @@ std::set<std::int64_t> Config::integers(std::string_view key) const {
     return result;
 }
 
+std::vector<std::int64_t> Config::sizes(std::string_view key,
+                                        std::vector<std::int64_t> fallback) const {
+    const Json* value = find(key);
+    if (!value) return fallback;
+    if (!value->is_array())
+        fail(fmt::format("\"{}\" must be a list of whole numbers", nameUsed(key)));
+    std::vector<std::int64_t> result;
+    for (const Json& element : *value) result.push_back(integer(key, element, 1, kLargestSize));
+    return result;
+}
+
 std::string Config::firstText(std::string_view key) const {
     const Json* value = find(key);
     if (!value || (value->is_array() && value->empty())) return {};

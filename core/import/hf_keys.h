@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace shardlens::hf {
 
@@ -37,8 +38,10 @@ public:
     bool flag(std::string_view key, bool fallback) const;
     std::string text(std::string_view key, std::string fallback = {}) const;
     std::set<std::int64_t> integers(std::string_view key) const; ///< empty if absent
-    std::string firstText(std::string_view key) const;           ///< of a list of texts
-    std::size_t entries(std::string_view key) const;             ///< of a map; 0 if absent
+    /// Sizes in their order. @param fallback where there are none
+    std::vector<std::int64_t> sizes(std::string_view key, std::vector<std::int64_t> fallback) const;
+    std::string firstText(std::string_view key) const; ///< of a list of texts
+    std::size_t entries(std::string_view key) const;   ///< of a map; 0 if absent
     std::string nestedText(std::string_view key, std::string_view member) const;
 
     /// `whole` must be a multiple of `part`. @throws InputError naming both keys

@@ -100,6 +100,19 @@ TensorId Builder::rmsNorm(const std::string& module, TensorId x) {
         .front();
 }
 
+TensorId Builder::batchNorm(const std::string& module, TensorId x, bool training) {
+    const Shape channels{shapeOf(x)[1]};
+    std::vector<TensorId> inputs{x, parameter(module + ".weight", channels),
+                                 parameter(module + ".bias", channels)};
+    if (!training)
+        for (const char* statistic : {".running_mean", ".running_var"})
+            inputs.push_back(parameter(module + statistic, channels));
+    Attributes attributes{{"mode", std::string("batch")}};
+    if (training) attributes.set("training", std::int64_t{1});
+    return op(module, OpKind::Norm, "BatchNorm2d", std::move(inputs), std::move(attributes))
+        .front();
+}
+
 TensorId Builder::embedding(const std::string& module, TensorId ids, TensorId table) {
     return op(module, OpKind::Gather, "Embedding", {table, ids}, {{"axis", std::int64_t{0}}})
         .front();
@@ -187,8 +200,27 @@ TensorId Builder::einsum(const std::string& name, std::string equation, TensorId
 }
 
 TensorId Builder::convolution(const std::string& name, TensorId x, TensorId weight, TensorId bias,
-                              std::int64_t stride) {
-    return op(name, OpKind::Conv, "Conv2d", {x, weight, bias}, {{"strides", Ints{stride, stride}}})
+                              std::int64_t stride, std::int64_t padding) {
+    std::vector<TensorId> inputs{x, weight};
+    if (bias != kNoTensor) inputs.push_back(bias);
+    return op(name, OpKind::Conv, "Conv2d", std::move(inputs),
+              {{"strides", Ints{stride, stride}}, {"pads", Ints(4, padding)}})
+        .front();
+}
+
+TensorId Builder::maxPool(const std::string& name, TensorId x, std::int64_t kernel,
+                          std::int64_t stride, std::int64_t padding) {
+    return op(name, OpKind::Pool, "MaxPool2d", {x},
+              {{"mode", std::string("max")},
+               {"kernel", Ints{kernel, kernel}},
+               {"strides", Ints{stride, stride}},
+               {"pads", Ints(4, padding)}})
+        .front();
+}
+
+TensorId Builder::globalAverage(const std::string& name, TensorId x) {
+    return op(name, OpKind::GlobalPool, "AdaptiveAvgPool2d", {x},
+              {{"mode", std::string("average")}})
         .front();
 }
 

@@ -40,6 +40,8 @@ public:
                      TensorId bias = kNoTensor);
     TensorId layerNorm(const std::string& module, TensorId x);
     TensorId rmsNorm(const std::string& module, TensorId x);
+    /// Over all but dim 1, by the statistics of the whole batch, or else by the running ones.
+    TensorId batchNorm(const std::string& module, TensorId x, bool training);
     TensorId embedding(const std::string& module, TensorId ids, TensorId table);
 
     // Ops.
@@ -63,8 +65,12 @@ public:
     /// One row along dim 1 of x[b,s,h]: -> [b,h]
     TensorId row(const std::string& name, TensorId x, std::int64_t index);
     TensorId einsum(const std::string& name, std::string equation, TensorId a, TensorId b);
+    /// x[b,C,h,w], weight [O,C,k,k], bias [O] or kNoTensor
     TensorId convolution(const std::string& name, TensorId x, TensorId weight, TensorId bias,
-                         std::int64_t stride);
+                         std::int64_t stride, std::int64_t padding = 0);
+    TensorId maxPool(const std::string& name, TensorId x, std::int64_t kernel, std::int64_t stride,
+                     std::int64_t padding);
+    TensorId globalAverage(const std::string& name, TensorId x); ///< x[b,C,h,w] -> [b,C,1,1]
     TensorId dispatch(const std::string& name, TensorId tokens, TensorId scores, std::int64_t topK,
                       double capacityFactor);
     TensorId combine(const std::string& name, TensorId experts, TensorId scores);

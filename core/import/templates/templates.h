@@ -14,5 +14,6 @@ void buildGptNeoX(Context& context);
 void buildBert(Context& context);
 void buildT5(Context& context);
 void buildViT(Context& context);
+void buildResNet(Context& context);
 
 } // namespace shardlens::hf

@@ -94,7 +94,7 @@ void allSamples() {
     QTest::addColumn<QString>("sample");
     for (const char* name : {"llama3-8b", "mistral-7b", "qwen2-7b", "qwen3-4b", "phi3-mini",
                              "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3", "gpt2", "gpt-neox-20b",
-                             "bert-base", "t5-small", "vit-b16"})
+                             "bert-base", "t5-small", "vit-b16", "resnet50"})
         QTest::newRow(name) << QString(name);
 }
 
@@ -121,6 +121,7 @@ void TestHfConfig::parameterCounts_data() {
     QTest::newRow("t5-small") << 60'506'624.0;
     QTest::newRow("t5-11b") << 11'307'321'344.0;
     QTest::newRow("vit-b16") << 86'567'656.0;
+    QTest::newRow("resnet50") << 25'557'032.0; // torchvision and He et al.
 }
 
 void TestHfConfig::parameterCounts() {
@@ -144,6 +145,14 @@ void TestHfConfig::otherParameterCounts_data() {
     QTest::newRow("large BertModel")
         << "bert-large" << R"({"architectures":["BertModel"]})" << 335'141'888.0;
     QTest::newRow("ViTModel") << "vit-b16" << R"({"architectures":["ViTModel"]})" << 86'389'248.0;
+    QTest::newRow("resnet18") << "resnet50"
+                              << R"({"layer_type":"basic","depths":[2,2,2,2],
+                                     "hidden_sizes":[64,128,256,512]})"
+                              << 11'689'512.0;
+    QTest::newRow("resnet101") << "resnet50" << R"({"depths":[3,4,23,3]})" << 44'549'160.0;
+    QTest::newRow("resnet152") << "resnet50" << R"({"depths":[3,8,36,3]})" << 60'192'808.0;
+    QTest::newRow("ResNetModel") << "resnet50" << R"({"architectures":["ResNetModel"]})"
+                                 << 23'508'032.0; // without 2,048 x 1,000 + 1,000
     QTest::newRow("llama2-7b") << "llama3-8b"
                                << R"({"intermediate_size":11008,"num_key_value_heads":null,
                                       "vocab_size":32000})"
@@ -295,7 +304,7 @@ void TestHfConfig::layersAreEqual() {
     }
     QVERIFY(!stacks.empty());
     for (const auto& [path, layers] : stacks) {
-        QVERIFY(layers.size() >= 6);
+        QVERIFY(layers.size() >= (sample == "resnet50" ? 3 : 6)); // stages of 3 to 6 layers
         const int last = static_cast<int>(layers.size()) - 1;
         for (int i = last * 2 / 3; i < last; ++i) QCOMPARE(layers.at(i), layers.at(last));
     }

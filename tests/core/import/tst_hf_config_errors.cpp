@@ -35,7 +35,7 @@ void TestHfConfigErrors::sentences_data() {
     row("unknown", "llama3-8b", R"({"architectures":["FooForCausalLM"],"model_type":"foo"})",
         "model.json: the model type 'foo' (class 'FooForCausalLM') is not known; known model types "
         "are bert, deepseek_v2, deepseek_v3, gemma, gpt2, gpt_neox, llama, mistral, mixtral, mt5, "
-        "phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, t5, vit");
+        "phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, resnet, t5, vit");
     row("nameless", "llama3-8b", R"({"architectures":null,"model_type":null})",
         "neither \"architectures\" nor \"model_type\"");
     row("nested", "llama3-8b",
@@ -45,6 +45,12 @@ void TestHfConfigErrors::sentences_data() {
     row("head", "llama3-8b", R"({"architectures":["LlamaForSequenceClassification"]})",
         "the head 'ForSequenceClassification' of model type llama is not known; known heads are "
         "ForCausalLM, Model");
+    row("residual stages", "resnet50", R"({"depths":[3,4,6]})",
+        "\"hidden_sizes\" and \"depths\" must have an entry for each stage");
+    row("residual width", "resnet50", R"({"hidden_sizes":[256,510,1024,2048]})",
+        "510 of \"hidden_sizes\" is not a multiple of 4");
+    row("residual depth", "resnet50", R"({"depths":[3,4,10001,3]})",
+        "a stage of 10001 layers is more than 10000");
     row("missing", "llama3-8b", R"({"hidden_size":null})", "the key \"hidden_size\" is missing");
     row("zero", "llama3-8b", R"({"num_attention_heads":0})",
         "\"num_attention_heads\" is 0, but must");
