@@ -478,6 +478,7 @@ void TestPipelineWindow::offIsOff() {
 
 /// 96 layers on 128 devices: the whole search, a dragged boundary, and back.
 void TestPipelineWindow::gpt3() {
+    if (test::kSanitized) QSKIP("large jobs are searched without sanitizers");
     m_window = open(QStringLiteral(SHARDLENS_SOURCE "/samples/gpt3-175b.json"));
     wait();
     PlanRequest request = document().request();

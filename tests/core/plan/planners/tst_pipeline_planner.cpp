@@ -128,6 +128,7 @@ void TestPipelinePlanner::engine() {
     QFETCH(int, nodes);
     QFETCH(int, batch);
     QFETCH(QString, schedule);
+    if (kSanitized && nodes > 4) QSKIP("large jobs are searched without sanitizers");
     StagePricer p = pricer(model.toStdString(), {clusterByName("dgx-a100", nodes)}, layers);
     PipelineRequest request;
     request.batch = batch;
@@ -167,6 +168,7 @@ void TestPipelinePlanner::optimum_data() {
     QTest::newRow("deepseek-v3") << 6 << 4;
     QTest::newRow("mixtral-8x7b") << 4 << 2;
     QTest::newRow("vit-b16") << 12 << 1;
+    QTest::newRow("resnet50") << 0 << 1; // no two stages of the network have equal layers
 }
 
 void TestPipelinePlanner::optimum() {
@@ -180,6 +182,7 @@ void TestPipelinePlanner::optimum() {
     QVERIFY(answer.gap() <= 0.01);
     const auto points = megatronGrid(p, request);
     if (const GridPoint* best = bestOf(points)) QVERIFY(answer.seconds <= best->seconds);
+    if (kSanitized) return;
     // a finer search finds nothing below the bound of a coarse one
     request.tolerance = request.resolution = 0.001;
     QVERIFY(planPipeline(p, request).seconds >= answer.bound * (1 - 1e-12));
