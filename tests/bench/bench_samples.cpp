@@ -101,12 +101,14 @@ double pinMilliseconds(const std::shared_ptr<const PlanContext>& context) {
     return median(std::move(times));
 }
 
+/// @param seconds  after which CBC is stopped; 0: once it has taken 1,000 times as long as we did
 std::string besideCbc(const solve::Problem& problem, const Solved& ours, int seconds) {
     if (!test::installed("cbc")) return "not installed";
-    test::ReferenceSolvers references(1000 * seconds);
+    const double limit = seconds > 0 ? 1000.0 * seconds : 1010 * ours.milliseconds;
+    test::ReferenceSolvers references(static_cast<int>(std::ceil(limit)));
     const double optimum = references.cbc(problem);
     const double ratio = 1000 * references.seconds() / ours.milliseconds;
-    if (std::isnan(optimum)) return fmt::format("> {} s, ratio > {:.0f}", seconds, ratio);
+    if (std::isnan(optimum)) return fmt::format("> {:.1f} s, ratio > {:.0f}", limit / 1000, ratio);
     return fmt::format("{:.2f} s, ratio {:.0f}, cost {}", references.seconds(), ratio,
                        std::abs(optimum / ours.solution.cost - 1) < 1e-9 ? "equal" : "DIFFERENT");
 }

@@ -299,8 +299,8 @@ void TestIntervalSolver::stopsAtOnce() {
 /// matrices, many nodes, and much branching: 10 million elementary steps are some 10 ms.
 void TestIntervalSolver::looksForAStopOften() {
     const std::array shapes = {
-        IntervalShape{.nodes = 40, .mostChoices = 300, .mostCost = 1000, .tightness = 0.2},
-        IntervalShape{.net = Net::Tree, .nodes = 60, .mostChoices = 400, .tightness = 0.1},
+        IntervalShape{.nodes = 10, .mostChoices = 300, .mostCost = 1000, .tightness = 0.2},
+        IntervalShape{.net = Net::Tree, .nodes = 15, .mostChoices = 400, .tightness = 0.1},
         IntervalShape{.nodes = 3000, .mostChoices = 12, .mostCost = 1000, .tightness = 0.05},
         IntervalShape{.nodes = 24, .mostChoices = 8, .mostCost = 1000, .tightness = 0.3}};
     for (const IntervalShape& shape : shapes) {
@@ -328,7 +328,7 @@ void TestIntervalSolver::stoppedAnywhereTheAnswerHolds() {
     QCOMPARE(int(whole.status), int(Status::Optimal));
     QVERIFY(whole.statistics.branches > 0);
     int stopped = 0;
-    for (unsigned seed = 0; seed < 40; ++seed) {
+    for (unsigned seed = 0; seed < 24; ++seed) {
         std::stop_source stop;
         IntervalOptions options;
         options.stop = stop.get_token();

@@ -5,6 +5,7 @@
 #include "core/solve/interval_solver.h"
 #include "core/solve/solver.h"
 #include "tests/core/solve/interval_problems.h"
+#include "tests/core/solve/joined.h"
 #include "tests/core/solve/random_problem.h"
 #include "tests/core/support/reference_solvers.h"
 #include "tests/test_program.h"
@@ -33,6 +34,43 @@ Problem medium(unsigned seed) {
     }
 }
 
+bool attained(const Problem& problem, const Solution& solution) {
+    const Evaluation value = evaluate(problem, solution.assignment);
+    return value.cost == solution.cost && value.usage <= problem.limit;
+}
+
+bool attained(const IntervalProblem& problem, const IntervalSolution& solution) {
+    const IntervalEvaluation value = evaluate(problem, solution.choices);
+    return value.cost == solution.cost && value.peak <= problem.limit;
+}
+
+/// Solves problems one by one and has some of them at a time judged together (see joined.h); those
+/// with no solution are judged by themselves.
+template <class P>
+void judge(const std::vector<P>& problems, std::size_t together, auto&& reference) {
+    std::vector<P> group;
+    double sum = 0;
+    const auto settle = [&] {
+        if (!group.empty()) QCOMPARE(sum, reference(joined(std::span<const P>(group))));
+        group.clear();
+        sum = 0;
+    };
+    for (const P& problem : problems) {
+        const auto solution = solve(problem);
+        if (solution.status == Status::Infeasible) {
+            QCOMPARE(reference(problem), kInfinite);
+            continue;
+        }
+        QCOMPARE(int(solution.status), int(Status::Optimal));
+        QVERIFY(attained(problem, solution));
+        group.push_back(problem);
+        sum += solution.cost;
+        if (group.size() == together) settle();
+        if (QTest::currentTestFailed()) return;
+    }
+    settle();
+}
+
 } // namespace
 
 class TestSolveReference : public QObject {
@@ -50,12 +88,9 @@ private slots:
 void TestSolveReference::toulbar2() {
     if (!installed("toulbar2")) QSKIP("toulbar2 is not installed");
     ReferenceSolvers references;
-    for (unsigned seed = 0; seed < 45; ++seed) {
-        const Problem problem = medium(seed);
-        const Solution solution = solve(problem);
-        QCOMPARE(solution.cost, references.toulbar2(problem));
-        QCOMPARE(solution.status == Status::Infeasible, solution.cost == kInfinite);
-    }
+    std::vector<Problem> problems;
+    for (unsigned seed = 0; seed < 45; ++seed) problems.push_back(medium(seed));
+    judge(problems, 5, [&](const Problem& p) { return references.toulbar2(p); });
 }
 
 /// Tables are kept so small that the wide solver takes over: the true optimum must lie in its gap.
@@ -90,13 +125,14 @@ void TestSolveReference::toulbar2Wide() {
 void TestSolveReference::cbc() {
     if (!installed("cbc")) QSKIP("cbc is not installed");
     ReferenceSolvers references;
+    std::vector<Problem> problems;
     for (unsigned seed = 0; seed < 12; ++seed) {
         Random random(seed + 200);
         const Shape shape{.maxChoices = 5, .maxCost = 1000};
-        const Problem problem =
-            seed % 2 ? randomRuns(random, shape, 2, 4, 8, 2) : randomGraph(random, shape, 40, 4);
-        QCOMPARE(solve(problem).cost, references.cbc(problem));
+        problems.push_back(seed % 2 ? randomRuns(random, shape, 2, 4, 8, 2)
+                                    : randomGraph(random, shape, 40, 4));
     }
+    judge(problems, 4, [&](const Problem& p) { return references.cbc(p); });
 }
 
 void TestSolveReference::cbcWithLimit() {
@@ -126,6 +162,7 @@ void TestSolveReference::cbcWithLimit() {
 void TestSolveReference::toulbar2OverTime() {
     if (!installed("toulbar2")) QSKIP("toulbar2 is not installed");
     ReferenceSolvers references;
+    std::vector<IntervalProblem> problems;
     for (unsigned seed = 0; seed < 120; ++seed) {
         IntervalShape shape = shapeOf(seed);
         shape.tightness = -1;
@@ -133,17 +170,15 @@ void TestSolveReference::toulbar2OverTime() {
         shape.mostChoices = 7;
         shape.mostCost = 1000;
         if (shape.net == Net::Any) shape.nodes = 15;
-        const IntervalProblem problem = IntervalMaker(seed).make(shape);
-        const IntervalSolution solution = solve(problem);
-        QCOMPARE(solution.cost, references.toulbar2(problem));
-        QCOMPARE(int(solution.status),
-                 int(solution.cost == kInfinite ? Status::Infeasible : Status::Optimal));
+        problems.push_back(IntervalMaker(seed).make(shape));
     }
+    judge(problems, 10, [&](const IntervalProblem& p) { return references.toulbar2(p); });
 }
 
 void TestSolveReference::cbcOverTime() {
     if (!installed("cbc")) QSKIP("cbc is not installed");
     ReferenceSolvers references;
+    std::vector<IntervalProblem> problems;
     for (unsigned seed = 0; seed < 80; ++seed) {
         IntervalShape shape = shapeOf(5 * (seed % 7 + 5) + seed % 4); // with a limit, connected
         shape.tightness = 0.1 + 0.1 * (seed % 5);
@@ -152,12 +187,9 @@ void TestSolveReference::cbcOverTime() {
         shape.mostCost = 1000;
         shape.mostUsage = 50;
         if (shape.net == Net::Any) shape.nodes = 10;
-        const IntervalProblem problem = IntervalMaker(seed + 1000).make(shape);
-        const IntervalSolution solution = solve(problem);
-        QCOMPARE(solution.cost, references.cbc(problem));
-        QCOMPARE(int(solution.status),
-                 int(solution.cost == kInfinite ? Status::Infeasible : Status::Optimal));
+        problems.push_back(IntervalMaker(seed + 1000).make(shape));
     }
+    judge(problems, 4, [&](const IntervalProblem& p) { return references.cbc(p); });
 }
 
 SHARDLENS_TEST(TestSolveReference)
