@@ -19,6 +19,15 @@ constexpr double kMargin = 1e-11;   ///< of the magnitude of all costs
 constexpr double kFinishWork = 1e8; ///< additions, and entries of a table, of the last elimination
 constexpr double kFinishTable = 1e7;
 
+/// A better assignment, from the messages or from the best so far, which is whole when stopped.
+void searchForest(PairGraph& core, std::vector<std::uint32_t>& best, Monitor& monitor) {
+    std::vector<std::uint32_t> value = core.round();
+    if (best.empty()) best = value;
+    core.improve(best, kForestPatience, monitor);
+    core.improve(value, kForestPatience, monitor);
+    if (core.cost(value) < core.cost(best)) best = std::move(value);
+}
+
 /// The rows and columns of a table over core variables that are kept, in the order of its scope.
 Values restrict(const Table& table, Dims dims, const std::vector<std::vector<std::uint32_t>>& kept,
                 std::span<const Var> place) {
@@ -149,11 +158,7 @@ WideSolver::Answer WideSolver::solve(const Weights& weights, double target, Moni
                 answer.bound = std::max(answer.bound, bound);
                 if (answer.bound == kInfinite) return answer;
             }
-            std::vector<std::uint32_t> value = core.round();
-            if (best.empty()) best = value;
-            core.improve(best, kForestPatience, monitor); // keeps it whole when stopped
-            core.improve(value, kForestPatience, monitor);
-            if (core.cost(value) < core.cost(best)) best = std::move(value);
+            searchForest(core, best, monitor);
             least = core.cost(best) + constant;
             monitor.report("message passing", least, answer.bound);
             if (least - answer.bound <= target * std::abs(least)) break;
