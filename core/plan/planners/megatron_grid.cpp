@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -44,9 +45,9 @@ std::vector<int> powersOfTwo(int most) {
 
 class Grid {
 public:
-    Grid(StagePricer& pricer, const PipelineRequest& request, std::stop_token stop)
+    Grid(StagePricer& pricer, const PipelineRequest& request, std::stop_token stop, double below)
         : m_pricer(pricer), m_request(request), m_pool(pricer.pools().front()),
-          m_stop(std::move(stop)) {}
+          m_stop(std::move(stop)), m_below(below) {}
 
     std::vector<GridPoint> run() {
         if (m_request.pins.inside) return {}; // Megatron-LM's layout is none of the variants
@@ -116,8 +117,30 @@ private:
             if (!allowsDegrees(point)) continue;
             const StageOptionInfo option = optionOf(point);
             if (option.replicas < 1) continue; // the experts need more data-parallel ranks
+            if (leastSeconds(point) >= m_below) continue;
             addStages(option, point, model);
         }
+    }
+
+    /// By the least that units take with as many samples and tensor ranks, which a context group
+    /// shares at best. Experts may be quicker on more ranks, each of which reads fewer of them.
+    double leastSeconds(const GridPoint& point) {
+        if (std::isinf(m_below) || point.expert > 1) return 0;
+        const auto [at, isNew] = m_leastSeconds.try_emplace({point.tensor, point.samples});
+        UnitFloor& all = at->second;
+        if (isNew) {
+            const ReplicaKey key{0, {{"tp", point.tensor}}, point.samples, 0};
+            const std::vector<UnitFloor>& floors = m_pricer.floors(key);
+            for (const StageUnit& unit : m_pricer.model(point.samples)->units.units)
+                all.seconds += floors[unit.kind].seconds;
+        }
+        int chunks = 1;
+        for (const int v : m_request.chunks) chunks = std::max(chunks, v);
+        double least = std::numeric_limits<double>::infinity();
+        for (const std::string& name : m_request.schedules)
+            least = std::min(least, boundOf(all, 0, ScheduleModel::named(name, chunks),
+                                            point.microBatches, 1.0 / point.pipeline));
+        return least / point.context;
     }
 
     void addStages(const StageOptionInfo& option, const GridPoint& point,
@@ -238,7 +261,9 @@ private:
     const PipelineRequest& m_request;
     const Cluster& m_pool;
     std::stop_token m_stop;
-    std::map<int, MegatronModel> m_facts; ///< by samples
+    double m_below; ///< seconds: points that cannot be quicker need not be priced
+    std::map<std::pair<int, int>, UnitFloor> m_leastSeconds; ///< by tensor degree and samples
+    std::map<int, MegatronModel> m_facts;                    ///< by samples
     std::vector<GridPoint> m_points;
 };
 
@@ -249,8 +274,8 @@ std::string_view recomputeText(const StagePolicy& policy) {
 }
 
 std::vector<GridPoint> megatronGrid(StagePricer& pricer, const PipelineRequest& request,
-                                    std::stop_token stop) {
-    return Grid(pricer, request, std::move(stop)).run();
+                                    std::stop_token stop, double below) {
+    return Grid(pricer, request, std::move(stop), below).run();
 }
 
 StageOptionInfo optionOf(const GridPoint& point) {

@@ -11,6 +11,7 @@
 
 #include "core/plan/planners/pipeline_planner.h"
 
+#include <limits>
 #include <stop_token>
 
 namespace shardlens {
@@ -31,9 +32,11 @@ struct GridPoint {
 };
 
 /// All valid points, tensor degree slowest; memory decides `fits` only. Empty where the layers
-/// cannot be divided at all. @throws Cancelled
+/// cannot be divided at all. @param below seconds: points that take as long at least, by what their
+/// units take without Megatron's layout, may be left out. @throws Cancelled
 std::vector<GridPoint> megatronGrid(StagePricer& pricer, const PipelineRequest& request,
-                                    std::stop_token stop = {});
+                                    std::stop_token stop = {},
+                                    double below = std::numeric_limits<double>::infinity());
 
 /// The quickest that fits; nullptr if none does.
 const GridPoint* bestOf(const std::vector<GridPoint>& points);

@@ -31,6 +31,7 @@ private:
         std::int32_t before = -1;
         const StageCandidate* candidate = nullptr;
         bool dominated = false;
+        PipelinePaths::Behind kind = PipelinePaths::Slow; ///< of the stages that are placed
     };
     /// Those of about the same bound go by how far they have come, so that pipelines are found
     /// soon.
@@ -45,6 +46,8 @@ private:
     };
 
     void setCandidates();
+    bool isSlow(const StageCandidate& candidate) const;
+    double fillBehind(PipelinePaths::Behind kind, const StageCandidate& candidate) const;
     double costOf(const Label& label) const;
     void extend(std::int32_t index, double target);
     void insert(const Label& label);

@@ -93,11 +93,7 @@ public:
         if (m_combinations.empty())
             throw PlanError("batch, devices and layers cannot be divided as the pins ask",
                             "pipeline", "use another batch or fewer pins");
-        if (m_pricer.pools().size() == 1) { // equal stages to begin with
-            const std::vector<GridPoint> grid = megatronGrid(m_pricer, m_request);
-            if (const GridPoint* point = bestOf(grid))
-                m_best = answerOf(m_pricer, m_request, *point);
-        }
+        takeEqualStages(m_combinations.front().bound * (1 + kFirstExcess));
         double excess = kFirstExcess, ceiling = 0;
         while (!m_combinations.empty() && ceiling < m_best.seconds) {
             ceiling = excess > kLastExcess ? std::numeric_limits<double>::infinity()
@@ -106,6 +102,7 @@ public:
             if (std::isinf(ceiling)) break;
             excess *= 2;
         }
+        takeEqualStages(m_best.seconds);
         if (m_best.stages.empty())
             throw PlanError(fmt::format("no pipeline fits into {:.1f} GiB a device: parameters, "
                                         "gradients and optimizer state alone are {:.1f} GiB a "
@@ -119,6 +116,18 @@ public:
     }
 
 private:
+    /// The best plan of equal stages as Megatron-LM lays them out, if it is below and better.
+    void takeEqualStages(double below) {
+        if (m_pricer.pools().size() > 1) return;
+        const std::vector<GridPoint> grid = megatronGrid(m_pricer, m_request, m_stop, below);
+        const GridPoint* point = bestOf(grid);
+        if (!point || point->seconds >= m_best.seconds) return;
+        PipelineAnswer answer = answerOf(m_pricer, m_request, *point);
+        answer.bound = m_best.bound;
+        answer.solved = m_best.solved;
+        m_best = std::move(answer);
+    }
+
     /// Anything better than the best so far, and below the ceiling.
     void look(double ceiling, std::size_t mostLabels) {
         double bound = ceiling;
@@ -187,7 +196,8 @@ schedule::ScheduleSpec scheduleOf(const ScheduleModel& schedule,
         const StagePrice& p = prices[stage % prices.size()];
         spec.times.push_back({p.forward / share, p.inputGrad / share, p.weightGrad / share,
                               p.recompute / share, p.step / share, 0});
-        spec.transfer.push_back(p.send / 2);
+        const bool last = stage % prices.size() + 1 == prices.size();
+        spec.transfer.push_back(last ? wrapSeconds(prices) : p.send / 2);
     }
     spec.transfer.pop_back();
     if (spec.transfer.empty()) spec.transfer = {0};

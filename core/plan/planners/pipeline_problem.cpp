@@ -18,7 +18,7 @@ namespace {
 bool beats(const StageCandidate& a, const StageCandidate& b, Gates gates) {
     return a.pool == b.pool && a.devices <= b.devices && a.fill <= b.fill &&
            (gates == Gates::Equal ||
-            (a.gate <= b.gate && a.gate - a.once <= b.gate - b.once && a.once <= b.once)) &&
+            (a.gate <= b.gate && a.ownGate() <= b.ownGate() && a.once <= b.once)) &&
            a.mostBehind >= b.mostBehind;
 }
 
@@ -92,14 +92,17 @@ std::span<const StageCandidate> PipelineProblem::candidates(int first, int last)
     return at == here.end() ? std::span<const StageCandidate>{} : list(at->list);
 }
 
-double pipelineSeconds(const std::vector<PipelineStage>& stages) {
-    double fill = 0, gate = -kNoPipeline, once = 0;
-    for (const PipelineStage& stage : stages) {
-        fill += stage.candidate.fill;
-        gate = std::max(gate, stage.candidate.gate - stage.candidate.once);
-        once = std::max(once, stage.candidate.once);
+double pipelineSeconds(const std::vector<PipelineStage>& stages, double spare, double spareAhead) {
+    double once = 0, seconds = -kNoPipeline;
+    for (const PipelineStage& stage : stages) once = std::max(once, stage.candidate.once);
+    for (std::size_t k = 0; k < stages.size(); ++k) {
+        const double gate = stages[k].candidate.ownGate();
+        double sum = gate + once;
+        for (std::size_t i = 0; i < stages.size(); ++i)
+            sum += stages[i].candidate.fillBelow(gate, i > k ? spare : spareAhead);
+        seconds = std::max(seconds, sum);
     }
-    return fill + gate + once;
+    return seconds;
 }
 
 } // namespace shardlens

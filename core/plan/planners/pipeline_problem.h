@@ -2,9 +2,12 @@
 // The choice of pipeline stages as a problem of its own: a chain of units is cut into stages, each
 // stage takes one of the candidates that are offered for its stretch, and devices are few. It knows
 // nothing of models or schedules; those are in the candidates. A step takes
-//     T = sum of fill_i + max of (gate_i - once_i) + max of once_i
-// over the stages: with t the seconds of a micro-batch and m of them, 1F1B has fill = t and
-// gate = (m - 1) t + what comes once a step; other schedules have other shares (schedule_model.h).
+//     T = max over stages k of (sum of (fill_i - s_i max(g_k - g_i, 0)) + g_k) + max of once_i
+// with g_i = gate_i - once_i, s_i = spare for the stages behind k and spareAhead for those before
+// it: with t the seconds of a micro-batch and m of them, 1F1B has fill = t, gate = (m - 1) t + what
+// comes once a step, spare = 1 / (m - 1) and spareAhead = 0; other schedules have other shares
+// (schedule_model.h). Fewer than 1 / spare stages should be quicker than k, so that T grows with
+// it.
 //
 // Exact. The largest gate is enumerated, as Alpa enumerates its t_max, and the largest once, but in
 // brackets of which the one with the least bound (pipeline_paths.h) is looked into first. It is
@@ -14,6 +17,7 @@
 // better than the best pipeline is dropped.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -37,6 +41,12 @@ struct StageCandidate {
     int mostBehind = std::numeric_limits<int>::max(); ///< stages that may follow it
     std::uint32_t id = 0;                             ///< the caller's
     double once = 0; ///< of gate, at most: what all stages begin together at the end of the step
+
+    double ownGate() const { return gate - once; }
+    /// With what is saved where a stage of another gate is waited for.
+    double fillBelow(double other, double spare) const {
+        return fill - spare * std::max(other - ownGate(), 0.0);
+    }
 };
 
 enum class Gates : std::uint8_t { Compared, Equal };
@@ -84,7 +94,8 @@ public:
     std::span<const StageCandidate> candidates(int first, int last) const;
 
     int mostStages = std::numeric_limits<int>::max();
-    int exactStages = 0; ///< 0 = any number
+    int exactStages = 0;              ///< 0 = any number
+    double spare = 0, spareAhead = 0; ///< see above; none, and none
 
 private:
     struct Use {
@@ -120,7 +131,8 @@ struct PipelineSearchOptions {
 };
 
 /// Seconds of given stages.
-double pipelineSeconds(const std::vector<PipelineStage>& stages);
+double pipelineSeconds(const std::vector<PipelineStage>& stages, double spare = 0,
+                       double spareAhead = 0);
 
 /// Drops the cells that no pipeline below a limit has, however many stages may follow a candidate.
 /// @return no pipeline takes less

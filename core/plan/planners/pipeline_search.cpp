@@ -55,7 +55,7 @@ struct GateValues {
         for (int list = 0; list < problem.lists(); ++list)
             for (const StageCandidate& c : problem.list(list)) {
                 if (c.mostBehind < 0) continue;
-                gates.push_back(c.gate - c.once);
+                gates.push_back(c.ownGate());
                 onces.push_back(c.once);
             }
         for (auto* values : {&gates, &onces}) {

@@ -3,6 +3,7 @@
 #include "core/plan/planners/schedule_model.h"
 
 #include "core/error.h"
+#include "core/plan/planners/critical_path.h"
 
 #include <fmt/format.h>
 
@@ -36,7 +37,8 @@ std::string_view ScheduleModel::name() const {
         ->second;
 }
 
-/// Seconds between the first micro-batch's arrival here and at the next stage, and back.
+/// Seconds between the first micro-batch's arrival here and at the next stage, and back, without
+/// the wire.
 double ScheduleModel::ownFill(const StagePrice& price) const {
     switch (kind) {
     case ScheduleKind::GPipe:
@@ -44,48 +46,32 @@ double ScheduleModel::ownFill(const StagePrice& price) const {
         return price.seconds();
     case ScheduleKind::Interleaved:
         return price.seconds() / chunks;
-    case ScheduleKind::ZeroBubbleH1:
+    case ScheduleKind::ZeroBubbleH1: // weight gradients are put off and fill the end
         return std::max(price.seconds() - 2 * price.weightGrad, price.forward);
     }
     return price.seconds();
 }
 
-/// With the wire, as the event engine has it: a delay that nothing else notices. A device of an
-/// interleaved schedule is left `chunks` times, which is hidden, but not here, where stages differ
-/// by more than it takes; in ZB-H1 it also delays weight gradients put off.
+/// The first micro-batch leaves a device as often as that has chunks. In ZB-H1 the wire also delays
+/// weight gradients put off.
 double ScheduleModel::fill(const StagePrice& price) const {
     const int times = kind == ScheduleKind::ZeroBubbleH1 ? 2 : chunks;
     return ownFill(price) + times * price.send;
 }
 
-/// Only in 1F1B, where the next forward waits for the backward before it, does every micro-batch
-/// wait for the wire: two neighbours alternate with it once for both of them, at least.
 double ScheduleModel::gate(const StagePrice& price, double microBatches) const {
-    const double waits = kind == ScheduleKind::OneFOneB ? price.send / 2 : 0;
-    return microBatches * price.seconds() + (microBatches - 1) * waits + price.step -
-           ownFill(price);
+    return microBatches * price.seconds() + price.step - ownFill(price);
 }
 
-/// What only the whole pipeline tells. GPipe: another stage may be the slowest in the backward pass
-/// than in the forward pass. 1F1B: any stages in a row form a loop, in which there are as many
-/// micro-batches as stages and one wire less; the slowest loop sets the pace.
-double ScheduleModel::beyond(const std::vector<StagePrice>& prices, double microBatches) const {
-    double forward = 0, backward = 0, pace = 0, slowest = 0;
-    for (std::size_t first = 0; first < prices.size(); ++first) {
-        const StagePrice& price = prices[first];
-        forward = std::max(forward, price.forward);
-        backward = std::max(backward, price.seconds() - price.forward);
-        const bool waits = kind == ScheduleKind::OneFOneB;
-        pace = std::max(pace, price.seconds() + (waits ? price.send / 2 : 0));
-        double loop = 0;
-        for (std::size_t last = first; waits && last < prices.size(); ++last) {
-            loop += prices[last].seconds();
-            slowest = std::max(slowest, loop / static_cast<double>(last - first + 1));
-            loop += prices[last].send;
-        }
-    }
-    if (kind == ScheduleKind::GPipe) slowest = forward + backward;
-    return (microBatches - 1) * std::max(slowest - pace, 0.0);
+/// A second pass is one of all chunks. In GPipe all stages wait for the last one in between.
+double ScheduleModel::spare(double microBatches) const {
+    const bool twice = kind == ScheduleKind::OneFOneB || kind == ScheduleKind::Interleaved;
+    return twice && microBatches > 1 ? 1 / (microBatches - 1.0 / chunks) : 0;
+}
+
+/// The chunks but one are passed again before the slowest stage, too.
+double ScheduleModel::spareAhead(double microBatches) const {
+    return spare(microBatches) * (chunks - 1) / chunks;
 }
 
 double ScheduleModel::inFlight(int behind, int stages, double microBatches) const {
@@ -127,15 +113,15 @@ bool ScheduleModel::runs(int stages, int microBatches) const {
     return kind != ScheduleKind::ZeroBubbleH1 || microBatches >= stages;
 }
 
+double wrapSeconds(const std::vector<StagePrice>& prices) {
+    return prices.size() > 1 ? prices[prices.size() - 2].send / 2 : 0;
+}
+
 double stepSeconds(const ScheduleModel& schedule, const std::vector<StagePrice>& prices,
                    double microBatches) {
-    double fill = 0, gate = 0, step = 0;
-    for (const StagePrice& price : prices) {
-        fill += schedule.fill(price);
-        gate = std::max(gate, schedule.gate(price, microBatches) - price.step);
-        step = std::max(step, price.step);
-    }
-    return fill + gate + step + schedule.beyond(prices, microBatches);
+    double once = 0;
+    for (const StagePrice& price : prices) once = std::max(once, price.step);
+    return criticalPath(schedule, prices, microBatches) + once;
 }
 
 } // namespace shardlens

@@ -298,6 +298,8 @@ StageSpace::Offers& StageSpace::offersOf(const PipelineCombination& combination,
     if (known && known->below >= below) return *known;
     known = std::make_unique<Offers>(PipelineProblem(units(), devices()));
     known->below = below;
+    known->problem.spare = combination.schedule.spare(combination.microBatches);
+    known->problem.spareAhead = combination.schedule.spareAhead(combination.microBatches);
     setOptions(combination, *known);
     for (int first = 0; first < units(); ++first)
         known->lists.emplace_back(static_cast<std::size_t>(units() - rowBegin(first)));

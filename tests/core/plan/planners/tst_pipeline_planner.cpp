@@ -24,6 +24,7 @@ class TestPipelinePlanner : public QObject {
 private slots:
     void closedForms_data();
     void closedForms();
+    void sumsOverStages();
     void engine_data();
     void engine();
     void scheduleMemory();
@@ -67,50 +68,114 @@ void checkAnswer(StagePricer& pricer, const PipelineRequest& request,
 } // namespace
 
 void TestPipelinePlanner::closedForms_data() {
+    QTest::addColumn<QString>("schedule");
+    QTest::addColumn<int>("chunks");
     QTest::addColumn<int>("stages");
     QTest::addColumn<int>("microBatches");
-    QTest::addColumn<bool>("uneven");
-    for (const char* name : {"gpipe", "1f1b", "interleaved", "zb-h1"})
+    QTest::addColumn<QString>("stagesAre");
+    const std::vector<std::pair<const char*, int>> schedules{
+        {"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"interleaved", 6}, {"zb-h1", 1}};
+    for (const auto& [name, v] : schedules)
         for (const int p : {2, 4, 8})
-            for (const bool uneven : {false, true})
-                QTest::addRow("%s p=%d%s", name, p, uneven ? " uneven" : "")
-                    << p << 8 * p << uneven;
+            for (const int times : {2, 8})
+                for (const char* are : {"equal", "equal, slow wire", "with a head",
+                                        "with a large head", "slower and slower"})
+                    QTest::addRow("%s of %d, %d stages, %d micro-batches, %s", name, v, p,
+                                  times * p, are)
+                        << QString(name) << v << p << times * p << QString(are);
+    for (const char* name : {"gpipe", "1f1b", "zb-h1"})
+        for (const int p : {2, 4, 8})
+            for (const char* are : {"quicker and quicker", "with a slow beginning"})
+                QTest::addRow("%s, %d stages, %s", name, p, are)
+                    << QString(name) << 1 << p << 4 * p << QString(are);
 }
 
-/// Equal stages agree with the engine to 1e-9, uneven ones and a slow wire within 0.5 %.
+/// Stages of a test by the text that says how they differ; a wire takes a tenth of a percent.
+std::vector<StagePrice> stagesThatAre(const QString& text, int stages) {
+    std::vector<StagePrice> prices;
+    for (int i = 0; i < stages; ++i) {
+        double size = 1;
+        if (text == "slower and slower") size += 0.2 * i / stages;
+        if (text == "quicker and quicker") size -= 0.2 * i / stages;
+        if (text == "with a slow beginning" && i == 0) size = 1.2;
+        if (text == "with a head" && i + 1 == stages) size = 1.03;
+        if (text == "with a large head" && i + 1 == stages) size = 1.4;
+        StagePrice price;
+        price.forward = size;
+        price.inputGrad = 1.1 * size;
+        price.weightGrad = 0.9 * size;
+        if (text != "equal" && i + 1 < stages)
+            price.send = text == "equal, slow wire" ? 0.1 : 0.003;
+        prices.push_back(price);
+    }
+    return prices;
+}
+
+/// Equal stages agree with the engine to 1e-9, unequal ones and slow wires within 0.5 %; and as the
+/// closed form is the length of a path through the tasks, it is never above.
 void TestPipelinePlanner::closedForms() {
+    QFETCH(QString, schedule);
+    QFETCH(int, chunks);
     QFETCH(int, stages);
     QFETCH(int, microBatches);
-    QFETCH(bool, uneven);
-    const std::string name =
-        QString::fromLatin1(QTest::currentDataTag()).split(' ')[0].toStdString();
-    const ScheduleModel schedule = ScheduleModel::named(name, 2);
-    StagePrice price;
-    price.forward = 1;
-    price.inputGrad = 1.1;
-    price.weightGrad = 0.9;
-    std::vector<StagePrice> prices(std::size_t(stages), price);
-    if (uneven) {
-        prices.back().forward = 1.03; // a head
-        for (StagePrice& p : prices) p.send = 0.004;
-        prices.back().send = 0;
-    }
-    const double closed = stepSeconds(schedule, prices, microBatches);
-    const double simulated = simulatedSeconds(schedule, prices, microBatches);
-    QVERIFY2(std::abs(simulated / closed - 1) < (uneven ? 5e-3 : 1e-9),
-             qPrintable(QString("%1 against %2").arg(closed).arg(simulated)));
+    QFETCH(QString, stagesAre);
+    const ScheduleModel model = ScheduleModel::named(schedule.toStdString(), chunks);
+    const std::vector<StagePrice> prices = stagesThatAre(stagesAre, stages);
+    const double closed = stepSeconds(model, prices, microBatches);
+    const double simulated = simulatedSeconds(model, prices, microBatches);
+    const std::string text = fmt::format("{} against {}", closed, simulated);
+    QVERIFY2(closed <= simulated * (1 + 1e-12), text.c_str());
+    QVERIFY2(closed >= simulated * (1 - (stagesAre == "equal" ? 1e-9 : 5e-3)), text.c_str());
+}
+
+/// What a search adds up over stages is never above the closed form where it need not be
+/// (schedule_model.h), and equal to it where stages are.
+void TestPipelinePlanner::sumsOverStages() {
+    for (const auto& [name, chunks] :
+         {std::pair{"gpipe", 1}, {"1f1b", 1}, {"zb-h1", 1}, {"interleaved", 2}, {"interleaved", 6}})
+        for (const int p : {2, 4, 8})
+            for (const int m : {2 * p, 8 * p})
+                for (const char* are :
+                     {"equal", "equal, slow wire", "with a head", "with a large head",
+                      "slower and slower", "quicker and quicker", "with a slow beginning"}) {
+                    const ScheduleModel model = ScheduleModel::named(name, chunks);
+                    const bool slowEnd = QString(are) != "quicker and quicker" &&
+                                         QString(are) != "with a slow beginning";
+                    if (chunks > 1 && !slowEnd) continue;
+                    if (model.kind == ScheduleKind::ZeroBubbleH1 && QString(are) != "equal")
+                        continue;
+                    const std::vector<StagePrice> prices = stagesThatAre(are, p);
+                    std::vector<PipelineStage> stages;
+                    for (const StagePrice& price : prices)
+                        stages.push_back(
+                            {0, 0, {.fill = model.fill(price), .gate = model.gate(price, m)}});
+                    const double sums =
+                        pipelineSeconds(stages, model.spare(m), model.spareAhead(m));
+                    const double closed = stepSeconds(model, prices, m);
+                    const std::string text = fmt::format("{} {} p={} m={} {}: {} against {}", name,
+                                                         chunks, p, m, are, sums, closed);
+                    QVERIFY2(sums <= closed * (1 + 1e-12), text.c_str());
+                    if (QString(are) == "equal")
+                        QVERIFY2(sums >= closed * (1 - 1e-12), text.c_str());
+                }
 }
 
 void TestPipelinePlanner::engine_data() {
     QTest::addColumn<QString>("model");
     QTest::addColumn<int>("layers");
+    QTest::addColumn<QString>("cluster");
     QTest::addColumn<int>("nodes");
     QTest::addColumn<int>("batch");
     QTest::addColumn<QString>("schedule");
-    const auto add = [](const char* model, int layers, int nodes, int batch) {
-        for (const char* schedule : {"gpipe", "1f1b", "zb-h1"})
-            QTest::addRow("%s of %d layers, %s", model, layers, schedule)
-                << QString(model) << layers << nodes << batch << QString(schedule);
+    const auto add = [](const char* model, int layers, int nodes, int batch,
+                        const char* cluster = "dgx-a100") {
+        for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb-h1"}) {
+            const bool twoKindsOfLayers = QString(model) == "deepseek-v3";
+            if (twoKindsOfLayers && QString(schedule) == "interleaved") continue;
+            QTest::addRow("%s of %d layers on %s, %s", model, layers, cluster, schedule)
+                << QString(model) << layers << QString(cluster) << nodes << batch
+                << QString(schedule);
+        }
     };
     add("gpt3-175b", 8, 2, 32);
     add("gpt3-175b", 96, 128, 1536);
@@ -118,10 +183,12 @@ void TestPipelinePlanner::engine_data() {
     add("llama3-8b", 32, 4, 256);
     add("bert-large", 24, 2, 64);
     add("mixtral-8x7b", 32, 8, 256);
+    add("gpt3-175b", 8, 2, 32, "dgx-h100");
+    add("deepseek-v3", 6, 4, 32);
 }
 
 /// The closed form of the plan that is chosen agrees with the event engine: heads, wires and what
-/// comes once a step make stages unequal. (Interleaved schedules hide more of the wire then.)
+/// comes once a step make stages unequal.
 void TestPipelinePlanner::engine() {
     QFETCH(QString, model);
     QFETCH(int, layers);
@@ -129,14 +196,16 @@ void TestPipelinePlanner::engine() {
     QFETCH(int, batch);
     QFETCH(QString, schedule);
     if (kSanitized && nodes > 4) QSKIP("large jobs are searched without sanitizers");
-    StagePricer p = pricer(model.toStdString(), {clusterByName("dgx-a100", nodes)}, layers);
+    QFETCH(QString, cluster);
+    StagePricer p =
+        pricer(model.toStdString(), {clusterByName(cluster.toStdString(), nodes)}, layers);
     PipelineRequest request;
     request.batch = batch;
     request.schedules = {schedule.toStdString()};
     const PipelineAnswer answer = planPipeline(p, request);
     QVERIFY2(std::abs(answer.simulated / answer.seconds - 1) < 5e-3,
              qPrintable(QString("%1 s against %2 s").arg(answer.seconds).arg(answer.simulated)));
-    QVERIFY(answer.gap() <= 0.015);
+    QVERIFY2(answer.gap() <= 0.015, fmt::format("{}", answer.gap()).c_str());
 }
 
 /// In flight by reference schedules.md section 2: GPipe m, 1F1B p - k, ZB-H1 p, interleaved on the
@@ -179,7 +248,7 @@ void TestPipelinePlanner::optimum() {
     request.batch = 32;
     const PipelineAnswer answer = planPipeline(p, request);
     checkAnswer(p, request, answer);
-    QVERIFY(answer.gap() <= 0.01);
+    QVERIFY2(answer.gap() <= 0.01, fmt::format("{}", answer.gap()).c_str());
     const auto points = megatronGrid(p, request);
     if (const GridPoint* best = bestOf(points)) QVERIFY(answer.seconds <= best->seconds);
     if (kSanitized) return;
@@ -379,8 +448,15 @@ void TestPipelinePlanner::order() {
     }
     for (std::size_t i = 0; i < closed.size(); ++i)
         QVERIFY(std::abs(simulated[i] / closed[i] - 1) < 5e-3);
-    // The wire between the stages is priced too slow, the cube mesh of V100s too quick.
-    QEXPECT_FAIL("NVLink nodes", "pipelines are priced too slow against tensor parallelism", Abort);
+    // Ours are 8.39, 7.46, 12.01 and 9.37 s (measured 12.52, 14.25, 16.91, 25.04). A micro-batch
+    // takes 40, 42, 46 and 55 ms in the slowest stage, and 33, 17, 66 and 0 ms on the wire there
+    // and back, as eight devices share 25 Gb/s. TP8 as measured leaves 1.4 ms to each of its 96
+    // all-reduces of 8.4 MB: 10 GB/s, where NCCL's own tests reach 107 on these nodes
+    // (data/hardware.csv); we say 0.18 ms. The TP=2 row of data/runs (R113) has 1.3 ms, and its log
+    // suspects the site. Nothing that can be cited makes tensor parallelism so slow, so that
+    // nothing is changed for it.
+    QEXPECT_FAIL("NVLink nodes", "all-reduces as measured are eight times slower than NCCL's tests",
+                 Abort);
     for (const std::vector<double>& seconds : {closed, simulated})
         QVERIFY2(std::ranges::is_sorted(seconds),
                  fmt::format("{}", fmt::join(seconds, " < ")).c_str());
