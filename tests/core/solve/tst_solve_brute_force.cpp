@@ -102,8 +102,9 @@ void TestSolveBruteForce::withLimit() {
 /// The other road: no table may be built, so that choices are struck out by message passing until
 /// what is left can be eliminated. The optimum is that of plain elimination.
 void TestSolveBruteForce::withoutTables() {
+    const int problems = shardlens::test::kSanitized ? 150 : 1500;
     int proven = 0, feasible = 0;
-    for (unsigned seed = 0; seed < 1500; ++seed) {
+    for (unsigned seed = 0; int(seed) < problems; ++seed) {
         Random random(seed + 4'000'000);
         const Shape shape{.maxChoices = 5, .forbidden = seed % 3 * 0.05, .maxCost = 100};
         const Problem problem =
@@ -117,7 +118,7 @@ void TestSolveBruteForce::withoutTables() {
         ++feasible;
         proven += solution.status == Status::Optimal;
     }
-    QVERIFY(feasible > 1000);
+    QVERIFY(3 * feasible > 2 * problems);
     QCOMPARE(proven, feasible);
 }
 
