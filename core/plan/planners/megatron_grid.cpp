@@ -137,9 +137,12 @@ private:
         int chunks = 1;
         for (const int v : m_request.chunks) chunks = std::max(chunks, v);
         double least = std::numeric_limits<double>::infinity();
-        for (const std::string& name : m_request.schedules)
-            least = std::min(least, boundOf(all, 0, ScheduleModel::named(name, chunks),
-                                            point.microBatches, 1.0 / point.pipeline));
+        for (const std::string& name : m_request.schedules) {
+            const ScheduleModel schedule = ScheduleModel::named(name, chunks);
+            if (schedule.kind == ScheduleKind::ZeroBubbleH1) continue; // Megatron-LM has none
+            least = std::min(least,
+                             boundOf(all, 0, schedule, point.microBatches, 1.0 / point.pipeline));
+        }
         return least / point.context;
     }
 

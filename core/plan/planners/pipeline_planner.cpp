@@ -21,7 +21,7 @@ namespace {
 
 // Plans are looked for below a ceiling above the least bound: candidates that only slower plans
 // have are not made. The ceiling is raised as long as there is none.
-constexpr double kFirstExcess = 0.03, kLastExcess = 20;
+constexpr double kFirstExcess = 0.03, kRaise = 1.4, kLastExcess = 20;
 // Labels of a bracket: few until there is a plan to beat.
 constexpr std::size_t kFewLabels = 4'000, kManyLabels = 2'000'000;
 
@@ -100,7 +100,7 @@ public:
                                            : m_combinations.front().bound * (1 + excess);
             for (const std::size_t labels : {kFewLabels, kManyLabels}) look(ceiling, labels);
             if (std::isinf(ceiling)) break;
-            excess *= 2;
+            excess *= kRaise;
         }
         takeEqualStages(m_best.seconds);
         if (m_best.stages.empty())
