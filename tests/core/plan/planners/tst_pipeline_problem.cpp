@@ -165,7 +165,6 @@ void TestPipelineProblem::bruteForce() {
     }
 }
 
-/// Longer chains, in which stages and lists are like each other, as in a run of equal layers.
 /// Where quicker stages save something the bound holds and what is found is the best nearly always:
 /// labels are compared by one of the stages that may be waited for.
 void TestPipelineProblem::spared() {
@@ -190,6 +189,7 @@ void TestPipelineProblem::spared() {
     QVERIFY2(best * 20 >= all * 19, qPrintable(QString("%1 of %2").arg(best).arg(all)));
 }
 
+/// Longer chains, in which stages and lists are like each other, as in a run of equal layers.
 void TestPipelineProblem::enumeratedGates() {
     std::mt19937 random(11);
     for (int round = 0; round < 12; ++round) {
