@@ -26,8 +26,9 @@ Values PairGraph::transposed(const Values& costs, std::size_t rows, std::size_t 
     Turned& known = m_turned[{costs.get(), rows}];
     if (known.turned) return known.turned;
     auto out = std::make_shared_for_overwrite<double[]>(rows * cols);
+    const double* from = costs.get();
     for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t c = 0; c < cols; ++c) out[c * rows + r] = costs[r * cols + c];
+        for (std::size_t c = 0; c < cols; ++c) out.get()[c * rows + r] = *from++;
     }
     known = {costs, std::move(out)};
     return known.turned;
@@ -151,7 +152,7 @@ double PairGraph::cost(const std::vector<std::uint32_t>& value) const {
     double sum = 0;
     for (Var v = 0; v < m_dims.size(); ++v) sum += m_unary[v][value[v]];
     for (const Pair& pair : m_pairs) {
-        sum += pair.costs[std::size_t{value[pair.u]} * m_dims[pair.v] + value[pair.v]];
+        sum += pair.costs.get()[std::size_t{value[pair.u]} * m_dims[pair.v] + value[pair.v]];
     }
     return sum;
 }

@@ -39,10 +39,11 @@ Values restrict(const Table& table, Dims dims, const std::vector<std::vector<std
     const auto& rows = kept[place[table.scope[0]]];
     const std::size_t cols = pair ? dims[table.scope[1]] : 1, width = pair ? left[1] : 1;
     auto out = std::make_shared_for_overwrite<double[]>(rows.size() * width);
+    const double* from = table.values.get();
     double* next = out.get();
     for (const std::uint32_t r : rows) {
         for (std::size_t c = 0; c < width; ++c) {
-            *next++ = table.values[r * cols + (pair ? kept[place[table.scope[1]]][c] : 0)];
+            *next++ = from[r * cols + (pair ? kept[place[table.scope[1]]][c] : 0)];
         }
     }
     return out;

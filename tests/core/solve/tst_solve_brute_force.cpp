@@ -244,7 +244,7 @@ void TestSolveBruteForce::tiedChoices() {
 /// 24; each 1 + 2 * 3/4 * 524288 + 0.01.
 void TestSolveBruteForce::tiedLayersOfAlternatingPlans() {
     const double reduce = 786'433;
-    for (const std::size_t layers : {12, 13}) {
+    for (const std::size_t layers : {std::size_t{12}, std::size_t{13}}) {
         Problem problem;
         problem.runs = {{{0}, layers}};
         problem.nodes = {{{0, 0}, {}, 0}, {{0}, {}, -1}};
