@@ -27,8 +27,8 @@ using namespace shardlens::test;
 
 namespace {
 
-constexpr unsigned kSessions = 20;
-constexpr int kKillsEach = 10;
+constexpr unsigned kSessions = kSanitized ? 5 : 20;
+constexpr unsigned kKillsEach = 10;
 
 /// How long the writer takes here, undisturbed, in microseconds: the kills are spread over it, so
 /// that they hit every part of its work on a slow machine and on a quick one.
@@ -122,7 +122,7 @@ void TestSessionKill::nothingAcknowledgedIsLost() {
         const QString file = folder.filePath("work.shardlens");
         ScriptModel model(sampleSession());
         std::size_t next = 0;
-        for (int kill = 0; kill < kKillsEach; ++kill) {
+        for (unsigned kill = 0; kill < kKillsEach; ++kill) {
             const Killed killed = runAndKill(file, seed, next, pace, random);
             ++kills;
             QVERIFY2(killed.complaint.isEmpty(), killed.complaint.constData());
@@ -151,12 +151,12 @@ void TestSessionKill::nothingAcknowledgedIsLost() {
             QVERIFY(!database.prepare("PRAGMA foreign_key_check").step());
         }
     }
-    QCOMPARE(kills, std::size_t{200});
+    QCOMPARE(kills, std::size_t{kSessions * kKillsEach});
     qInfo("%zu kills (%zu before the session was open, %zu with a log to recover, %zu before there "
           "was a file), %zu operations acknowledged, %zu done but not yet said",
           kills, beforeReady, withLog, absent, acknowledged, unsaid);
-    QVERIFY(acknowledged > 200); // the test is empty if the writer never gets anywhere
-    QVERIFY(withLog > 20);
+    QVERIFY(acknowledged > kills); // the test is empty if the writer never gets anywhere
+    QVERIFY(withLog > kills / 10);
 }
 
 SHARDLENS_TEST(TestSessionKill)
