@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See files.h.
 #include "app/files.h"
 
 namespace shardlens::app {
@@ -13,8 +14,7 @@ std::string readFile(const std::string& name) {
         if (text.size() > kMostBytes)
             throw InputError("the file is too large", name, "check its name");
     }
-    if (in.bad() || text.empty())
-        throw InputError("the file cannot be read", name, "check its name");
+    if (in.bad()) throw InputError("the file cannot be read", name, "check its name");
     return text;
 }
 

@@ -9,7 +9,7 @@
 
 namespace shardlens::app {
 
-/// @throws InputError if it cannot be read, is empty, or has more than 256 MiB
+/// @throws InputError if it cannot be read, or has more than 256 MiB
 std::string readFile(const std::string& name);
 
 /// @param write called with a std::ostream @throws Error if not all of it was written

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See test_program.h: finds the test that is named and runs it.
 #include "tests/test_program.h"
 
 #include <algorithm>

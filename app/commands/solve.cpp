@@ -14,7 +14,6 @@
 
 #include <cmath>
 #include <csignal>
-#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -36,9 +35,7 @@ struct SolveOptions {
 volatile std::sig_atomic_t g_interrupted = 0;
 
 ChoiceList readChoices(const std::string& name, const IntervalProblem& problem) {
-    std::ifstream in(name, std::ios::binary);
-    if (!in) throw InputError("the file cannot be opened", name, "check its name");
-    const ChoiceList choices = readSolution(std::string(std::istreambuf_iterator<char>(in), {}));
+    const ChoiceList choices = readSolution(readFile(name));
     evaluate(problem, choices); // throws if it is for another problem
     return choices;
 }

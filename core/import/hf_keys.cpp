@@ -143,25 +143,24 @@ std::string Config::text(std::string_view key, std::string fallback) const {
     return value->get<std::string>();
 }
 
-std::set<std::int64_t> Config::integers(std::string_view key) const {
+std::vector<std::int64_t> Config::list(std::string_view key, std::int64_t least) const {
     const Json* value = find(key);
-    std::set<std::int64_t> result;
+    std::vector<std::int64_t> result;
     if (!value) return result;
     if (!value->is_array())
         fail(fmt::format("\"{}\" must be a list of whole numbers", nameUsed(key)));
-    for (const Json& element : *value) result.insert(integer(key, element, 0, kLargestSize));
+    for (const Json& element : *value) result.push_back(integer(key, element, least, kLargestSize));
     return result;
+}
+
+std::set<std::int64_t> Config::integers(std::string_view key) const {
+    const std::vector<std::int64_t> all = list(key, 0);
+    return {all.begin(), all.end()};
 }
 
 std::vector<std::int64_t> Config::sizes(std::string_view key,
                                         std::vector<std::int64_t> fallback) const {
-    const Json* value = find(key);
-    if (!value) return fallback;
-    if (!value->is_array())
-        fail(fmt::format("\"{}\" must be a list of whole numbers", nameUsed(key)));
-    std::vector<std::int64_t> result;
-    for (const Json& element : *value) result.push_back(integer(key, element, 1, kLargestSize));
-    return result;
+    return has(key) ? list(key, 1) : fallback;
 }
 
 std::string Config::firstText(std::string_view key) const {

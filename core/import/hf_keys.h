@@ -54,6 +54,8 @@ public:
     void set(const std::string& key, const std::string& value) { m_json[key] = value; }
 
 private:
+    /// Whole numbers in their order; empty if absent.
+    std::vector<std::int64_t> list(std::string_view key, std::int64_t least) const;
     const nlohmann::json* find(std::string_view key) const;
     std::string nameUsed(std::string_view key) const;
     std::int64_t integer(std::string_view key, const nlohmann::json& value, std::int64_t least,

@@ -11,7 +11,7 @@ namespace shardlens {
 
 namespace {
 
-/// StagePasses of one chunk of a micro-batch, by device. In ZB-H1 a backward is the input gradient,
+/// Passes of one chunk of a micro-batch, by device. In ZB-H1 a backward is the input gradient,
 /// and the weight gradient that follows it is by itself.
 struct StagePasses {
     std::vector<double> forward, backward, weight;
