@@ -160,7 +160,7 @@ std::set<std::int64_t> Config::integers(std::string_view key) const {
 
 std::vector<std::int64_t> Config::sizes(std::string_view key,
                                         std::vector<std::int64_t> fallback) const {
-    return has(key) ? list(key, 1) : fallback;
+    return has(key) ? list(key, 1) : std::move(fallback);
 }
 
 std::string Config::firstText(std::string_view key) const {
