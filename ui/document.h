@@ -92,7 +92,8 @@ public:
     bool pinClashes(std::size_t index) const;
     /// Turns pipelines on, off, or asks for other ones.
     bool changePipeline(const std::optional<PipelineSetup>& setup, const QString& label);
-    /// A stage shall begin with unit `to` in place of `from`: a pin. Boundaries are first units.
+    /// A stage shall begin with unit `to` in place of `from`: a pin. Boundaries are first units of
+    /// stages or of their chunks; all chunks of a stage are pinned alike.
     bool moveBoundary(int from, int to);
     bool pinBoundary(int boundary);
     bool freeBoundary(int boundary);

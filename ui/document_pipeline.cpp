@@ -112,12 +112,12 @@ void Document::tellPreview(const PipelineResult& result) {
 
 std::optional<PipelineSetup> Document::withMoved(int from, int to) const {
     if (!m_pipeline || !m_request.pipeline || from == to) return std::nullopt;
-    const int units = static_cast<int>(m_pipeline->units.units.size());
-    if (to < 1 || to >= units) return std::nullopt;
+    const int cut = m_pipeline->cutFor(from, to);
+    if (cut < 0) return std::nullopt;
     PipelineSetup setup = *m_request.pipeline;
-    std::erase(setup.cuts, from);
-    std::erase(setup.cuts, to);
-    setup.cuts.insert(std::ranges::upper_bound(setup.cuts, to), to);
+    std::erase(setup.cuts, m_pipeline->cutOf(from));
+    std::erase(setup.cuts, cut);
+    setup.cuts.insert(std::ranges::upper_bound(setup.cuts, cut), cut);
     return setup;
 }
 
@@ -129,8 +129,10 @@ bool Document::moveBoundary(int from, int to) {
 
 bool Document::pinBoundary(int boundary) {
     if (!m_pipeline || !m_request.pipeline || m_pipeline->isPinned(boundary)) return false;
+    const int cut = m_pipeline->cutOf(boundary);
+    if (cut < 0) return false;
     PipelineSetup setup = *m_request.pipeline;
-    setup.cuts.insert(std::ranges::upper_bound(setup.cuts, boundary), boundary);
+    setup.cuts.insert(std::ranges::upper_bound(setup.cuts, cut), cut);
     return changePipeline(setup,
                           tr("Pin stage boundary %1").arg(text(m_pipeline->nameOf(boundary))));
 }
@@ -138,7 +140,8 @@ bool Document::pinBoundary(int boundary) {
 bool Document::freeBoundary(int boundary) {
     if (!m_request.pipeline) return false;
     PipelineSetup setup = *m_request.pipeline;
-    if (std::erase(setup.cuts, boundary) == 0) return false;
+    const int cut = m_pipeline ? m_pipeline->cutOf(boundary) : boundary;
+    if (std::erase(setup.cuts, cut) == 0) return false;
     const QString name = m_pipeline ? text(m_pipeline->nameOf(boundary)) : QString();
     return changePipeline(setup, tr("Free stage boundary %1").arg(name));
 }

@@ -4,8 +4,6 @@
 
 #include "core/error.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <exception>
 
@@ -13,15 +11,12 @@ namespace shardlens {
 
 namespace {
 
-std::vector<int> stagesByOp(const Graph& graph, const StageUnits& units,
-                            const PipelineAnswer& answer) {
-    std::vector<int> stages(graph.ops().size(), -1);
-    for (int s = 0; s < static_cast<int>(answer.stages.size()); ++s) {
-        const PlannedStage& stage = answer.stages[static_cast<std::size_t>(s)];
-        for (int u = stage.first; u <= stage.last; ++u)
-            for (const OpId op : units.units.at(static_cast<std::size_t>(u)).ops)
-                if (stages[op] < 0) stages[op] = s;
-    }
+std::vector<int> stagesByOp(const PipelinePlan& plan) {
+    std::vector<int> stages(plan.graph->ops().size(), -1);
+    for (const VirtualStage& piece : plan.virtualStages)
+        for (int u = piece.first; u <= piece.last; ++u)
+            for (const OpId op : plan.units.units.at(static_cast<std::size_t>(u)).ops)
+                if (stages[op] < 0) stages[op] = piece.stage;
     return stages;
 }
 
@@ -45,19 +40,26 @@ double PipelinePlan::memoryOf(int stage) const {
                        stages() - 1 - stage, stages(), answer.microBatches);
 }
 
-std::string PipelinePlan::nameOf(int unit) const {
-    const auto& all = units.units;
-    const StageUnit& named = all.at(static_cast<std::size_t>(unit));
-    const bool single = std::ranges::all_of(
-        all, [&](const StageUnit& u) { return u.run < 0 || u.run == named.run; });
-    if (named.run < 0 || !single) return named.name;
-    const auto layer = std::ranges::find(all, named.run, &StageUnit::run) - all.begin();
-    return fmt::format("layer {}", unit - layer);
+int PipelinePlan::cutOf(int boundary) const {
+    const auto piece = std::ranges::find(virtualStages, boundary, &VirtualStage::first);
+    if (piece == virtualStages.end()) return boundary;
+    return piece->stage == 0 ? -1 : answer.stages[static_cast<std::size_t>(piece->stage)].first;
+}
+
+int PipelinePlan::cutFor(int boundary, int unit) const {
+    const int cut = cutOf(boundary);
+    if (cut < 0) return -1;
+    // Chunks in front that grow by k layers each are v k layers of the stage.
+    const bool here =
+        std::ranges::find(virtualStages, boundary, &VirtualStage::first) != virtualStages.end();
+    const int to = here ? cut + (unit - boundary) * answer.schedule.chunks : unit;
+    return to >= 1 && to < static_cast<int>(units.units.size()) ? to : -1;
 }
 
 bool PipelinePlan::isPinned(int boundary) const {
-    return request.pipeline &&
-           std::ranges::find(request.pipeline->cuts, boundary) != request.pipeline->cuts.end();
+    if (!request.pipeline) return false;
+    const auto& cuts = request.pipeline->cuts;
+    return std::ranges::find(cuts, cutOf(boundary)) != cuts.end();
 }
 
 double PipelinePlan::bubble() const {
@@ -76,7 +78,8 @@ PipelinePlan makePipelinePlan(const ModelBundle& bundle, const PlanRequest& requ
     plan.document = documentOf(answer, pricer, pipelineRequest(request), bundle.graph->name,
                                request.pipeline ? request.pipeline->planner : "optimum");
     plan.schedule = scheduleOf(answer.schedule, answer.prices(), answer.microBatches);
-    plan.stageOfOp = stagesByOp(*bundle.graph, plan.units, answer);
+    plan.virtualStages = virtualStages(plan.units, answer.stages, answer.schedule.chunks);
+    plan.stageOfOp = stagesByOp(plan);
     plan.answer = std::move(answer);
     return plan;
 }

@@ -7,6 +7,7 @@
 #include "core/plan/background_lane.h"
 #include "core/plan/planners/pipeline_document.h"
 #include "core/plan/planners/pipeline_job.h"
+#include "core/plan/planners/virtual_stages.h"
 #include "core/schedule/spec.h"
 
 #include <atomic>
@@ -21,7 +22,8 @@ struct PipelinePlan {
     PlanRequest request;
     PipelineAnswer answer;
     PipelineDocument document;
-    schedule::ScheduleSpec schedule; ///< with the times of each stage
+    schedule::ScheduleSpec schedule;         ///< with the times of each stage
+    std::vector<VirtualStage> virtualStages; ///< in the order of the model
 
     int stages() const { return static_cast<int>(answer.stages.size()); }
     /// The stage that computes an op; of a source the first that reads it; -1 for none.
@@ -30,10 +32,19 @@ struct PipelinePlan {
     std::pair<int, int> devicesOf(int stage) const;
     int stageOfDevice(int device) const; ///< -1: no stage uses it
     double memoryOf(int stage) const;    ///< bytes a device
-    /// "layer 41", or the op that a unit outside of the layers begins with.
-    std::string nameOf(int unit) const;
-    bool isPinned(int boundary) const; ///< the first unit of a stage
-    double bubble() const;             ///< share of the step that the busiest stage does not work
+    std::string nameOf(int unit) const { return unitName(units, unit); }
+    /// "layers 4-5, 20-21": what a stage computes, chunk by chunk.
+    std::string chunksOf(int stage) const { return chunksName(units, virtualStages, stage); }
+    // Boundaries, by the first unit of a virtual stage. What pins them (PipelineSetup::cuts) says
+    // where the stretch of the whole stage begins; all its chunks follow.
+    /// Of a boundary between two stages; -1 where a chunk of the first stage begins, which follows
+    /// from the others. What is no boundary of this plan stands for itself.
+    int cutOf(int boundary) const;
+    /// What to pin so that a boundary comes to lie at a unit, as chunks are equal; -1 if nothing
+    /// does.
+    int cutFor(int boundary, int unit) const;
+    bool isPinned(int boundary) const;
+    double bubble() const; ///< share of the step that the busiest stage does not work
 
     std::vector<int> stageOfOp; ///< by OpId
 };

@@ -6,6 +6,8 @@
 #include "core/model/catalogue.h"
 #include "core/model/graph_algorithms.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -214,6 +216,21 @@ private:
 
 StageUnits cutIntoUnits(const Graph& graph, const Folding& folding) {
     return Cutter(graph, folding).run();
+}
+
+std::optional<int> layerNumber(const StageUnits& units, int unit) {
+    const auto& all = units.units;
+    const int run = all.at(static_cast<std::size_t>(unit)).run;
+    const bool single = std::ranges::all_of(
+        all, [run](const StageUnit& other) { return other.run < 0 || other.run == run; });
+    if (run < 0 || !single) return std::nullopt;
+    return unit - static_cast<int>(std::ranges::find(all, run, &StageUnit::run) - all.begin());
+}
+
+std::string unitName(const StageUnits& units, int unit) {
+    if (const std::optional<int> layer = layerNumber(units, unit))
+        return fmt::format("layer {}", *layer);
+    return units.units.at(static_cast<std::size_t>(unit)).name;
 }
 
 } // namespace shardlens

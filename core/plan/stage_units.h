@@ -7,6 +7,7 @@
 #include "core/fold/folding.h"
 #include "core/model/graph.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,10 @@ struct StageUnits {
 
 /// @throws PlanError for graphs that hold their own backward pass
 StageUnits cutIntoUnits(const Graph& graph, const Folding& folding);
+
+/// Of a block of a run, counted from 0, if the model has no other run: none for other units.
+std::optional<int> layerNumber(const StageUnits& units, int unit);
+/// "layer 41", or the op that a unit begins with which has no such number.
+std::string unitName(const StageUnits& units, int unit);
 
 } // namespace shardlens

@@ -110,14 +110,50 @@ class TestPipelineWindow : public QObject {
         return std::ranges::find(units, unit) != units.end();
     }
 
-    /// Four stages of the small model, folded and all in sight.
+    /// Four stages of the small model, none in chunks, folded and all in sight.
     void fourStages() {
         QTest::mouseClick(child<QCheckBox>("pipelineOn"), Qt::LeftButton, {}, {8, 8});
+        wait();
+        QTest::mouseClick(child<QCheckBox>("pipelineSchedule.interleaved"), Qt::LeftButton, {},
+                          {8, 8});
         wait();
         type("pipelineStages", 4);
         view().fitAll();
         QVERIFY(document().pipeline());
         QCOMPARE(plan().stages(), 4);
+        QCOMPARE(plan().answer.schedule.chunks, 1);
+    }
+
+    /// Four stages of two chunks each.
+    void interleaved() {
+        PlanRequest request = document().request();
+        request.batch = 32;
+        request.pipeline = PipelineSetup{};
+        request.pipeline->schedules = {"interleaved"};
+        request.pipeline->chunks = 2;
+        request.pipeline->stages = 4;
+        QVERIFY(document().changeSetup(request, QStringLiteral("interleaved")));
+        wait();
+        QVERIFY2(document().pipelineError().isEmpty(), qPrintable(document().pipelineError()));
+        view().fitAll();
+        QVERIFY(document().pipeline());
+        QCOMPARE(plan().stages(), 4);
+        QCOMPARE(plan().answer.schedule.chunks, 2);
+    }
+
+    /// Layers of a chunk of a stage of the interleaved plan, first and one after the last: chunk
+    /// for chunk each stage has half of what it holds. Unit 0 is the embedding.
+    std::pair<int, int> layersOf(int stage, int chunk) {
+        int next = 0;
+        for (int c = 0; c < 2; ++c)
+            for (std::size_t s = 0; s < 4; ++s) {
+                const PlannedStage& held = plan().answer.stages[s];
+                const int first = std::max(held.first, 1), last = std::min(held.last, kLayers);
+                const int begin = next;
+                next += (last - first + 1) / 2;
+                if (c == chunk && static_cast<int>(s) == stage) return {begin, next};
+            }
+        return {-1, -1};
     }
 
     /// A layer in the middle of a stage, where none begins.
@@ -133,6 +169,9 @@ private slots:
     void cleanup() { m_window.reset(); }
     void panelTurnsStagesOn();
     void boundariesAreWhereTheLayersAre();
+    void chunksAreWhereTheirLayersAre();
+    void chunksAreOneStage();
+    void chunksMoveTogether();
     void dragIsAPinAndAnUndoStep();
     void keysAimAndFree();
     void dragTellsBeforeItIsDone();
@@ -149,6 +188,7 @@ private slots:
 
 void TestPipelineWindow::initTestCase() {
     QVERIFY(m_scratch.isValid());
+    installGraphAccessibility();
     QFile model(file(QStringLiteral("model.json")));
     QVERIFY(model.open(QIODevice::WriteOnly));
     model.write(kModel);
@@ -211,6 +251,79 @@ void TestPipelineWindow::boundariesAreWhereTheLayersAre() {
     for (const int unit : shown)
         QVERIFY(std::abs(view().placeOf(unit).y() -
                          (frame.top() + frame.height() * (unit - 1) / kLayers)) < 1.5);
+}
+
+void TestPipelineWindow::chunksAreWhereTheirLayersAre() {
+    interleaved();
+    const int block = view().itemOfRun(0);
+    const double top = view().bandRect(block, 0, 0).top();
+    const double bottom = view().bandRect(block, 3, 1).bottom();
+    const auto at = [&](int layer) { return top + (bottom - top) * layer / kLayers; };
+    std::vector<int> starts; // chunks of all stages but the first can be moved
+    for (int chunk = 0; chunk < 2; ++chunk)
+        for (int stage = 0; stage < 4; ++stage) {
+            const auto [first, end] = layersOf(stage, chunk);
+            const QRectF band = view().bandRect(block, stage, chunk);
+            QVERIFY(std::abs(band.top() - at(first)) < 1.5);
+            QVERIFY(std::abs(band.bottom() - at(end)) < 1.5);
+            if (stage > 0) starts.push_back(first + 1);
+        }
+    QCOMPARE(view().boundaries(), starts);
+    for (const int unit : starts) QVERIFY(std::abs(view().placeOf(unit).y() - at(unit - 1)) < 1.5);
+    QCOMPARE(view().overlay()->stages.chunkStarts(), std::vector<int>{layersOf(0, 1).first + 1});
+    QCOMPARE(layersOf(3, 1).second, kLayers);
+}
+
+void TestPipelineWindow::chunksAreOneStage() {
+    interleaved();
+    const auto words = [&](int chunk) {
+        const auto [first, end] = layersOf(1, chunk);
+        return end == first + 1 ? QString::number(first)
+                                : QStringLiteral("%1-%2").arg(first).arg(end - 1);
+    };
+    const QString layers = words(0) + QStringLiteral(", ") + words(1);
+    auto* table = child<QTableView>("stagesTable");
+    const QModelIndex row = table->model()->index(1, StagesModel::Begins);
+    QVERIFY2(row.data().toString().endsWith(layers), qPrintable(row.data().toString()));
+    QVERIFY(row.data(Qt::ToolTipRole).toString().contains(layers));
+    QVERIFY(view().describeStage(1).contains(layers));
+    QVERIFY(m_window->mesh().view()->describe(plan().devicesOf(1).first).contains(layers));
+    // either chunk selects the stage, as a layer of it does
+    const int block = view().itemOfRun(0);
+    for (const int chunk : {1, 0}) {
+        document().selectStage(-1);
+        QTest::mouseClick(&view(), Qt::LeftButton, {},
+                          view().bandRect(block, 1, chunk).center().toPoint());
+        QCOMPARE(document().selectedStage(), 1);
+    }
+    for (int chunk = 0; chunk < 2; ++chunk)
+        for (int stage = 0; stage < 4; ++stage) {
+            const auto unit = static_cast<std::size_t>(layersOf(stage, chunk).first) + 1;
+            document().selectOp(plan().units.units[unit].ops.back());
+            QCOMPARE(document().selectedStage(), stage);
+        }
+}
+
+/// A boundary that moves by a layer is one more layer in every chunk of the stage before.
+void TestPipelineWindow::chunksMoveTogether() {
+    interleaved();
+    const int boundary = layersOf(2, 1).first + 1, cut = firsts()[2];
+    QVERIFY(document().moveBoundary(boundary, boundary + 1));
+    wait();
+    QCOMPARE(document().request().pipeline->cuts, std::vector<int>{cut + 2});
+    QVERIFY2(document().pipelineError().isEmpty(), qPrintable(document().pipelineError()));
+    QVERIFY(begins(cut + 2));
+    // pinned in both chunks, freed by either
+    const std::vector<int> units = firsts();
+    const auto stage = std::ranges::find(units, cut + 2) - units.begin();
+    const int pinned = layersOf(static_cast<int>(stage), 0).first + 1;
+    QVERIFY(plan().isPinned(pinned));
+    QVERIFY(plan().isPinned(layersOf(static_cast<int>(stage), 1).first + 1));
+    QVERIFY(view().describeBoundary(pinned).contains(QStringLiteral("pinned")));
+    QVERIFY(document().freeBoundary(pinned));
+    wait();
+    QVERIFY(document().request().pipeline->cuts.empty());
+    QVERIFY(!document().pinBoundary(layersOf(0, 1).first + 1)); // follows from the others
 }
 
 void TestPipelineWindow::dragIsAPinAndAnUndoStep() {
@@ -495,10 +608,11 @@ void TestPipelineWindow::gpt3() {
     QCOMPARE(plan().answer.stages.back().last + 1, static_cast<int>(plan().units.units.size()));
     const double free = plan().answer.bound;
     view().fitAll();
-    const int boundary = view().boundaries()[0];
-    drag(boundary, boundary + 2);
+    const int boundary = view().boundaries()[0]; // a layer more in every chunk of the first stage
+    const int cut = firsts()[1] + plan().answer.schedule.chunks;
+    drag(boundary, boundary + 1);
     QVERIFY2(document().pipelineError().isEmpty(), qPrintable(document().pipelineError()));
-    QVERIFY(begins(boundary + 2));
+    QVERIFY(begins(cut));
     QVERIFY(plan().answer.seconds >= free); // a pin never makes it quicker
 }
 

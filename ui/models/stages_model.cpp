@@ -34,7 +34,8 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
     if (role != Qt::DisplayRole) return {};
     switch (index.column()) {
     case Begins:
-        return shortName(m_plan->nameOf(planned.first));
+        return hasChunks() ? text(m_plan->chunksOf(stage))
+                           : shortName(m_plan->nameOf(planned.first));
     case Devices:
         return planned.option.devices();
     case Time:
@@ -44,6 +45,10 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
     default:
         return {};
     }
+}
+
+bool StagesModel::hasChunks() const {
+    return m_plan && m_plan->answer.schedule.chunks > 1;
 }
 
 QString StagesModel::tip(int stage) const {
@@ -56,9 +61,9 @@ QString StagesModel::tip(int stage) const {
     QString mesh;
     for (const AxisSize& axis : planned.option.replica.axes)
         mesh += QStringLiteral(" %1=%2").arg(text(axis.name)).arg(axis.size);
-    return tr("Stage %1: %2 to %3\n%4 ×%5, ZeRO %6, %7")
+    return tr("Stage %1: %2\n%3 ×%4, ZeRO %5, %6")
         .arg(stage)
-        .arg(text(m_plan->nameOf(planned.first)), text(m_plan->nameOf(planned.last)))
+        .arg(text(m_plan->chunksOf(stage)))
         .arg(planned.option.replicas)
         .arg(mesh)
         .arg(policy.zero)
@@ -70,7 +75,7 @@ QVariant StagesModel::headerData(int section, Qt::Orientation orientation, int r
     if (orientation == Qt::Vertical) return section;
     switch (section) {
     case Begins:
-        return tr("Begins with");
+        return hasChunks() ? tr("Chunks") : tr("Begins with");
     case Devices:
         return tr("Devices");
     case Time:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of a whole job as a table: what each begins with, its devices, time and memory.
+// The stages of a whole job as a table: what each begins with (in interleaved plans the layers of
+// each chunk), its devices, time and memory.
 #pragma once
 
 #include "core/plan/pipeline_service.h"
@@ -23,6 +24,7 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
+    bool hasChunks() const; ///< of layers that are not contiguous
     QString tip(int stage) const;
 
     std::shared_ptr<const PipelinePlan> m_plan;

@@ -77,10 +77,13 @@ void MeshPanel::refresh() {
 
 void MeshPanel::refreshStages() {
     std::vector<int> byDevice;
+    QStringList held;
     const auto& job = m_document.pipeline();
-    for (int stage = 0; job && stage < job->stages(); ++stage)
+    for (int stage = 0; job && stage < job->stages(); ++stage) {
         byDevice.resize(static_cast<std::size_t>(job->devicesOf(stage).second), stage);
-    m_view->setStages(std::move(byDevice), job ? job->stages() : 0);
+        held << text(job->chunksOf(stage));
+    }
+    m_view->setStages(std::move(byDevice), held);
     m_view->setSelectedStage(m_document.selectedStage());
 }
 

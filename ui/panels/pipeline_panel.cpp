@@ -182,15 +182,22 @@ void PipelinePanel::refresh() {
     refreshState();
 }
 
+QString PipelinePanel::cutText(int cut) const {
+    const auto& plan = m_document.pipeline();
+    if (!plan || cut >= static_cast<int>(plan->units.units.size())) return QString::number(cut);
+    const auto& stages = plan->answer.stages;
+    const auto stage = std::ranges::find(stages, cut, &PlannedStage::first);
+    if (plan->answer.schedule.chunks > 1 && stage != stages.end())
+        return tr("where stage %1 begins").arg(stage - stages.begin());
+    return shortName(plan->nameOf(cut));
+}
+
 void PipelinePanel::refreshState() {
     const auto& plan = m_document.pipeline();
     const auto& setup = m_document.request().pipeline;
     QStringList cuts;
     if (setup)
-        for (const int cut : setup->cuts)
-            cuts << (plan && cut < static_cast<int>(plan->units.units.size())
-                         ? shortName(plan->nameOf(cut))
-                         : QString::number(cut));
+        for (const int cut : setup->cuts) cuts << cutText(cut);
     if (setup && setup->chunks) cuts << tr("%1 chunks").arg(*setup->chunks);
     if (setup && setup->pins.inside) cuts << tr("choices inside %1").arg(*setup->pins.inside);
     m_cuts->setText(cuts.isEmpty() ? tr("nothing else") : cuts.join(QStringLiteral(", ")));

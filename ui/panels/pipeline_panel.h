@@ -36,6 +36,7 @@ private:
     QWidget* makeSchedules();
     void refresh();
     void refreshState();
+    QString cutText(int cut) const; ///< a pinned boundary, as the plan names it
     void apply();
     PipelineSetup edited() const;
     QString stepLabel(const PipelineSetup& setup) const;

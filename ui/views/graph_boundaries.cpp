@@ -42,7 +42,9 @@ QMenu* GraphController::makeBoundaryMenu(int boundary) {
     auto* menu = new QMenu(&m_view);
     menu->setObjectName(QStringLiteral("boundaryMenu"));
     const auto& setup = m_document.request().pipeline;
-    const bool pinned = setup && std::ranges::find(setup->cuts, boundary) != setup->cuts.end();
+    const auto& plan = m_document.pipeline();
+    const int cut = plan ? plan->cutOf(boundary) : boundary;
+    const bool pinned = setup && std::ranges::find(setup->cuts, cut) != setup->cuts.end();
     QAction* pin = menu->addAction(tr("&Pin here"), this,
                                    [this, boundary] { m_document.pinBoundary(boundary); });
     QAction* free =

@@ -43,10 +43,10 @@ QPointF GraphView::placeOf(int unit) const {
     return handleRect(unit).center();
 }
 
-QRectF GraphView::bandRect(int item, int stage) const {
+QRectF GraphView::bandRect(int item, int stage, int chunk) const {
     if (!m_overlay || !m_overlay->stages.plan) return {};
     for (const StageBand& band : m_overlay->stages.bands.at(static_cast<std::size_t>(item)))
-        if (band.stage == stage) return toWidget(band.rect);
+        if (band.stage == stage && band.chunk == chunk) return toWidget(band.rect);
     return {};
 }
 
@@ -63,21 +63,24 @@ QString GraphView::describeStage(int stage) const {
     const PipelinePlan& plan = *m_overlay->stages.plan;
     const PlannedStage& planned = plan.answer.stages[static_cast<std::size_t>(stage)];
     const auto [first, end] = plan.devicesOf(stage);
-    return tr("Stage %1 of %2: from %3 to %4\ndevices %5–%6, %7 a device\n%8 a micro-batch")
+    return tr("Stage %1 of %2: %3\ndevices %4–%5, %6 a device\n%7 a micro-batch")
         .arg(stage)
         .arg(plan.stages())
-        .arg(text(plan.nameOf(planned.first)), text(plan.nameOf(planned.last)))
+        .arg(text(plan.chunksOf(stage)))
         .arg(first)
         .arg(end - 1)
         .arg(formatBytes(plan.memoryOf(stage)), formatTime(planned.price.seconds()));
 }
 
 QString GraphView::describeBoundary(int boundary) const {
+    const PipelinePlan& plan = *m_overlay->stages.plan;
     const auto& pins = m_state.stages.pins;
-    const bool pinned = std::ranges::find(pins, boundary) != pins.end();
-    return (pinned ? tr("A stage begins with %1, pinned\nDrag to move it, Del frees it")
-                   : tr("A stage begins with %1\nDrag to move and pin it"))
-        .arg(text(m_overlay->stages.plan->nameOf(boundary)));
+    const bool pinned = std::ranges::find(pins, plan.cutOf(boundary)) != pins.end();
+    QString words = (pinned ? tr("A stage begins with %1, pinned\nDrag to move it, Del frees it")
+                            : tr("A stage begins with %1\nDrag to move and pin it"))
+                        .arg(text(plan.nameOf(boundary)));
+    if (plan.answer.schedule.chunks > 1) words += tr("\nThe other chunks of the stage move along");
+    return words;
 }
 
 void GraphView::selectBoundary(int boundary) {

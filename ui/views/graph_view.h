@@ -60,8 +60,9 @@ public:
     // Stage boundaries, by the unit that a stage begins with.
     std::vector<int> boundaries() const; ///< that are shown, along the flow
     QRectF handleRect(int boundary) const;
-    QPointF placeOf(int unit) const;            ///< where the handle of a boundary there is held
-    QRectF bandRect(int item, int stage) const; ///< null if the item has no part in the stage
+    QPointF placeOf(int unit) const; ///< where the handle of a boundary there is held
+    /// Null if the item has no part in that chunk of the stage.
+    QRectF bandRect(int item, int stage, int chunk = 0) const;
     int selectedBoundary() const { return m_state.stages.selected; }
     void selectBoundary(int boundary); ///< -1: none
     void settleBoundary();             ///< shows no move any more

@@ -64,9 +64,9 @@ void MeshView::setShards(std::vector<DeviceShard> shards, const Shape& shape) {
     update();
 }
 
-void MeshView::setStages(std::vector<int> byDevice, int count) {
+void MeshView::setStages(std::vector<int> byDevice, QStringList held) {
     m_stages = std::move(byDevice);
-    m_stageCount = count;
+    m_held = std::move(held);
     update();
 }
 
@@ -163,7 +163,8 @@ QString MeshView::describe(int device) const {
                         .arg(device)
                         .arg(place.join(QStringLiteral(", ")))
                         .arg(device / m_devicesPerNode);
-    if (stageOf(device) >= 0) label += tr(", stage %1").arg(stageOf(device));
+    if (const int stage = stageOf(device); stage >= 0)
+        label += tr(", stage %1 (%2)").arg(stage).arg(m_held.at(stage));
     if (!m_shards.empty()) {
         const int shard = m_shards[static_cast<std::size_t>(device)].shard;
         const auto alike =
@@ -192,7 +193,7 @@ void MeshView::drawDevice(QPainter& painter, int device) const {
     else if (stage >= 0)
         ground = Palette::mix(palette.surface,
                               palette.numbered(static_cast<std::size_t>(stage),
-                                               static_cast<std::size_t>(m_stageCount)),
+                                               static_cast<std::size_t>(m_held.size())),
                               stage == m_selectedStage ? 0.75 : 0.32);
     painter.fillRect(cell, ground);
     if (stage >= 0 && stage == m_selectedStage) {

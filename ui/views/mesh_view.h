@@ -31,7 +31,8 @@ public:
     /// @param shards by device; empty: no tensor is shown
     void setShards(std::vector<DeviceShard> shards, const Shape& shape);
     /// Which stage of the whole job each device works for; -1 or missing: none.
-    void setStages(std::vector<int> byDevice, int count);
+    /// @param held by stage: its layers, in words
+    void setStages(std::vector<int> byDevice, QStringList held);
     void setSelectedStage(int stage);
     int selectedStage() const { return m_selectedStage; }
     int stageOf(int device) const;
@@ -68,7 +69,8 @@ private:
     std::vector<QRectF> m_cells, m_nodes;
     int m_selected = -1;
     std::vector<int> m_stages; ///< by device
-    int m_stageCount = 0, m_selectedStage = -1;
+    QStringList m_held;        ///< by stage
+    int m_selectedStage = -1;
 };
 
 } // namespace shardlens

@@ -36,7 +36,7 @@ public:
             // A frame shows one block of its run: a line across would cut the wrong thing.
             if (isInsideFrame(u)) place.setP2(place.p1() + QPointF(2 * kOverhang, 0));
         }
-        for (int s = 0; s < m_marks.plan->stages(); ++s) addBands(s);
+        for (const VirtualStage& piece : m_marks.plan->virtualStages) addBands(piece);
     }
 
 private:
@@ -100,26 +100,26 @@ private:
                 std::max(before.right(), after.right()) + kOverhang, y};
     }
 
-    void addBands(int stage) {
-        const PlannedStage& planned = m_marks.plan->answer.stages[static_cast<std::size_t>(stage)];
-        for (auto u = static_cast<std::size_t>(planned.first);
-             u <= static_cast<std::size_t>(planned.last); ++u) {
+    void addBands(const VirtualStage& piece) {
+        for (int unit = piece.first; unit <= piece.last; ++unit) {
+            const auto u = static_cast<std::size_t>(unit);
             const Slot& slot = m_slots[u];
-            if (slot.box >= 0) extend(slot.box, stage, slotRect(slot));
+            if (slot.box >= 0) extend(slot.box, piece, slotRect(slot));
             for (const OpId op : m_units[u].ops) {
                 const int item = m_scene.itemOfOp[op]; // none for repeats that are not shown
                 if (item >= 0 && item != slot.box && !isSource(op))
-                    extend(item, stage, m_scene.items[static_cast<std::size_t>(item)].rect);
+                    extend(item, piece, m_scene.items[static_cast<std::size_t>(item)].rect);
             }
         }
     }
 
-    void extend(int item, int stage, const QRectF& rect) {
+    void extend(int item, const VirtualStage& piece, const QRectF& rect) {
         auto& bands = m_marks.bands[static_cast<std::size_t>(item)];
-        if (!bands.empty() && bands.back().stage == stage)
+        if (!bands.empty() && bands.back().stage == piece.stage &&
+            bands.back().chunk == piece.chunk)
             bands.back().rect |= rect;
         else
-            bands.push_back({stage, rect});
+            bands.push_back({piece.stage, piece.chunk, rect});
     }
 
     const GraphScene& m_scene;
@@ -130,14 +130,25 @@ private:
     std::map<int, int> m_slotCount;
 };
 
+template <typename Wanted>
+std::vector<int> firstUnits(const PipelinePlan* plan, Wanted wanted) {
+    std::vector<int> list;
+    if (!plan) return list;
+    for (const VirtualStage& piece : plan->virtualStages)
+        if (piece.last >= piece.first && piece.first > 0 && wanted(piece))
+            list.push_back(piece.first);
+    return list;
+}
+
 } // namespace
 
 std::vector<int> StageMarks::boundaries() const {
-    std::vector<int> list;
-    if (!plan) return list;
-    for (std::size_t s = 1; s < plan->answer.stages.size(); ++s)
-        list.push_back(plan->answer.stages[s].first);
-    return list;
+    return firstUnits(plan.get(), [](const VirtualStage& piece) { return piece.stage > 0; });
+}
+
+std::vector<int> StageMarks::chunkStarts() const {
+    return firstUnits(
+        plan.get(), [](const VirtualStage& piece) { return piece.stage == 0 && piece.chunk > 0; });
 }
 
 int StageMarks::nearestPlace(QPointF point) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the stages of a whole job are in a scene: which stage an item belongs to, and where along
 // the flow a stage may begin. A folded run of n equal blocks is one box, so that its block i is the
-// part from i/n to (i+1)/n of its height; an opened run likewise, as it shows one of its blocks.
+// part from i/n to (i+1)/n of its height; an opened run likewise, as it shows one of its blocks. An
+// interleaved plan has each stage in several places, its chunks (core/plan's virtual_stages.h).
 #pragma once
 
 #include "core/plan/pipeline_service.h"
@@ -11,9 +12,9 @@
 
 namespace shardlens {
 
-/// A part of an item that one stage computes.
+/// A part of an item that one chunk of a stage computes.
 struct StageBand {
-    int stage = -1;
+    int stage = -1, chunk = 0;
     QRectF rect; ///< scene coordinates, inside the item
 };
 
@@ -24,7 +25,10 @@ struct StageMarks {
     /// coordinates, from left to right. Null for unit 0 and for units that are not shown.
     std::vector<QLineF> places;
 
-    std::vector<int> boundaries() const; ///< first units of all stages but the first
+    /// First units of all chunks of all stages but the first: boundaries that can be moved.
+    std::vector<int> boundaries() const;
+    /// First units of the later chunks of the first stage, which follow from the others.
+    std::vector<int> chunkStarts() const;
     /// The unit whose place is nearest to a point, that of the same column first; -1 without any.
     int nearestPlace(QPointF point) const;
     /// Whether an item is computed by a stage, or in part.

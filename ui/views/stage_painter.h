@@ -2,7 +2,9 @@
 // Draws the stages of a whole job on the graph: bands in the colour of the stage on what it
 // computes, and boundaries as lines across the flow, each with a handle to drag. A pinned boundary
 // is solid with a filled handle, the planner's is dashed with an open one; a pin that cannot hold
-// is red. Pure, as GraphPainter is.
+// is red; where a round of chunks begins there is a line without a handle. Where handles would
+// cover each other only those are drawn that are pinned, selected or under the mouse. Beside the
+// chunks of the selected stage stand their layers. Pure, as GraphPainter is.
 #pragma once
 
 #include "ui/theme.h"
@@ -37,6 +39,11 @@ public:
 
 private:
     void drawBoundary(QPainter& painter, int unit, double zoom) const;
+    void drawChunkStarts(QPainter& painter, double zoom) const;
+    void drawChunkLabels(QPainter& painter, double zoom) const;
+    void drawBandLabel(QPainter& painter, const StageBand& band, double zoom) const;
+    bool isPinned(int unit) const;
+    bool isCrowded(const std::vector<int>& shown, std::size_t index, double zoom) const;
     void drawLabel(QPainter& painter, const QString& label, const QRectF& handle,
                    const QColor& colour) const;
     QColor colourOf(int stage) const;

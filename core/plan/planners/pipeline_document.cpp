@@ -3,6 +3,7 @@
 #include "core/plan/planners/pipeline_document.h"
 
 #include "core/error.h"
+#include "core/plan/planners/virtual_stages.h"
 #include "core/units.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,26 @@ std::string meshText(const StageOptionInfo& option) {
     for (const AxisSize& axis : option.replica.axes)
         text += fmt::format(" {}={}", axis.name, axis.size);
     return text;
+}
+
+/// The stretch, or how many units in chunks that are not contiguous.
+std::string unitsText(const PlannedStage& stage, int chunks) {
+    return chunks > 1 ? fmt::format("{} in {}", stage.last - stage.first + 1, chunks)
+                      : fmt::format("{}-{}", stage.first, stage.last);
+}
+
+/// Chunks are equal: a stage must have a multiple of them in layers.
+void checkChunks(const PipelineDocument& d, const StageUnits& units,
+                 std::vector<std::string>& problems) {
+    for (std::size_t i = 0; i < d.stages.size(); ++i) {
+        const PipelineDocument::Stage& stage = d.stages[i];
+        const auto begin = units.units.begin();
+        const auto layers = std::count_if(begin + stage.first, begin + stage.last + 1,
+                                          [](const StageUnit& unit) { return unit.run >= 0; });
+        if (layers % d.schedule.chunks != 0)
+            problems.push_back(fmt::format("stage {} has {} layers, which are no {} equal chunks",
+                                           i, layers, d.schedule.chunks));
+    }
 }
 
 /// Problems of the stages one by one, and of their order.
@@ -61,6 +82,8 @@ std::vector<std::string> structureProblems(const PipelineDocument& d, StagePrice
     if (d.stages.empty()) return {"the plan has no stage"};
     if (d.microBatches < 1) return {"the plan has no micro-batch"};
     checkStages(d, pricer, problems);
+    if (problems.empty() && d.schedule.chunks > 1)
+        checkChunks(d, pricer.model(d.stages[0].option.replica.samples)->units, problems);
     const int p = static_cast<int>(d.stages.size());
     if (d.schedule.kind == ScheduleKind::Interleaved && d.microBatches % p != 0)
         problems.push_back(fmt::format("{} micro-batches are no multiple of {} stages, as "
@@ -150,19 +173,20 @@ std::string toText(const PipelineDocument& document, const PipelineAnswer& answe
                         answer.simulated, answer.peakMemory / kGiB);
     text += "  stage  units      devices       samples  ZeRO  recompute      F        I        W"
             "        kept\n";
-    const auto& units = pricer.model(answer.stages[0].option.replica.samples)->units.units;
+    const StageUnits& units = pricer.model(answer.stages[0].option.replica.samples)->units;
+    const auto pieces = virtualStages(units, answer.stages, answer.schedule.chunks);
     for (std::size_t i = 0; i < answer.stages.size(); ++i) {
         const PlannedStage& s = answer.stages[i];
         const std::string recompute = s.policy.fullShare > 0
                                           ? fmt::format("{:.0f} % full", 100 * s.policy.fullShare)
                                       : s.policy.selective ? "selective"
                                                            : "none";
-        text += fmt::format("  {:>5}  {:>4}-{:<4}  {:<13} {:>6}  {:>4}  {:<10} {:>8.4f} {:>8.4f} "
+        text += fmt::format("  {:>5}  {:^9}  {:<13} {:>6}  {:>4}  {:<10} {:>8.4f} {:>8.4f} "
                             "{:>8.4f} {:>7.2f} GiB  {}\n",
-                            i, s.first, s.last, meshText(s.option), s.option.replica.samples,
-                            s.policy.zero, recompute, s.price.forward, s.price.inputGrad,
-                            s.price.weightGrad, s.price.perMicroBatch / kGiB,
-                            units[static_cast<std::size_t>(s.first)].name);
+                            i, unitsText(s, answer.schedule.chunks), meshText(s.option),
+                            s.option.replica.samples, s.policy.zero, recompute, s.price.forward,
+                            s.price.inputGrad, s.price.weightGrad, s.price.perMicroBatch / kGiB,
+                            chunksName(units, pieces, static_cast<int>(i)));
     }
     return text;
 }

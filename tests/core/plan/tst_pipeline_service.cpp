@@ -36,6 +36,7 @@ class TestPipelineService : public QObject {
 private slots:
     void initTestCase();
     void planSaysWhatIsWhere();
+    void chunksOfAPlan();
     void pricesAreKept();
     void newestWins();
     void cancelledSaysNothing();
@@ -86,6 +87,40 @@ void TestPipelineService::planSaysWhatIsWhere() {
         plan.document.provenance.at(
             "stages[" + std::to_string(plan.stageOf(plan.units.units[9].ops.back())) + "].first"),
         std::string("user"));
+}
+
+/// 32 layers on 4 stages in 2 chunks: by counting from the embedding on.
+void TestPipelineService::chunksOfAPlan() {
+    PipelineService service([] {});
+    PlanRequest request = withStages(4);
+    request.pipeline->schedules = {"interleaved"};
+    request.pipeline->chunks = 2;
+    service.solve(m_bundle, m_file, request);
+    service.waitForIdle();
+    const auto result = service.takeResult();
+    QVERIFY2(result && result->plan, result ? result->error.c_str() : "nothing");
+    const PipelinePlan& plan = *result->plan;
+    QCOMPARE(plan.virtualStages.size(), std::size_t{8});
+    int unit = 1;
+    for (int s = 0; s < 8; ++s) {
+        const PlannedStage& held = plan.answer.stages[static_cast<std::size_t>(s % 4)];
+        const int layers = std::min(held.last, 32) - std::max(held.first, 1) + 1;
+        QCOMPARE(layers % 2, 0);
+        for (int i = 0; i < layers / 2; ++i, ++unit) {
+            const auto& ops = plan.units.units[static_cast<std::size_t>(unit)].ops;
+            QCOMPARE(plan.stageOf(ops.back()), s % 4);
+        }
+        if (s == 7) break;
+        const VirtualStage& next = plan.virtualStages[static_cast<std::size_t>(s) + 1];
+        QCOMPARE(next.first, unit);
+        const int cut =
+            next.stage == 0 ? -1 : plan.answer.stages[static_cast<std::size_t>(next.stage)].first;
+        QCOMPARE(plan.cutOf(unit), cut);
+        QCOMPARE(plan.cutFor(unit, unit + 1), cut < 0 ? -1 : cut + 2);
+        QCOMPARE(plan.cutFor(unit, unit - 33), -1);
+    }
+    QCOMPARE(unit, 33);
+    QVERIFY(plan.chunksOf(1).starts_with("layers "));
 }
 
 /// Once priced, the model is not read again.
