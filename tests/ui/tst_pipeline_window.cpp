@@ -11,6 +11,7 @@
 #include "ui/panels/timeline_panel.h"
 
 #include <QAbstractItemModelTester>
+#include <QAccessible>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDir>
@@ -174,6 +175,7 @@ private slots:
     void chunksMoveTogether();
     void dragIsAPinAndAnUndoStep();
     void keysAimAndFree();
+    void boundariesAreSpoken();
     void dragTellsBeforeItIsDone();
     void dropWhereItWasChangesNothing();
     void pinsThatCannotHoldAreMarked();
@@ -379,6 +381,70 @@ void TestPipelineWindow::keysAimAndFree() {
     m_window->commands().action("plan.freeBoundaries")->trigger();
     wait();
     QVERIFY(document().request().pipeline->cuts.empty());
+}
+
+/// What a screen reader has: a slider a boundary, behind the boxes, that says where it is and
+/// moves.
+void TestPipelineWindow::boundariesAreSpoken() {
+    fourStages();
+    QAccessibleInterface* tree = QAccessible::queryAccessibleInterface(&view());
+    QVERIFY(tree);
+    const int boxes = view().itemCount();
+    QCOMPARE(tree->childCount(), boxes + 3);
+    for (int i = 0; i < 3; ++i) {
+        QAccessibleInterface* slider = tree->child(boxes + i);
+        const int unit = firsts()[static_cast<std::size_t>(i) + 1];
+        QVERIFY(slider && slider->isValid());
+        QCOMPARE(slider->role(), QAccessible::Slider);
+        QCOMPARE(tree->indexOfChild(slider), boxes + i);
+        QCOMPARE(slider->parent(), tree);
+        // unit 0 is the embedding
+        QCOMPARE(slider->text(QAccessible::Name),
+                 QStringLiteral("boundary before layer %1").arg(unit - 1));
+        QCOMPARE(slider->text(QAccessible::Value), QStringLiteral("layer %1").arg(unit - 1));
+        QCOMPARE(slider->valueInterface()->currentValue().toInt(), unit);
+        QCOMPARE(slider->valueInterface()->minimumValue().toInt(), 1);
+        QCOMPARE(slider->valueInterface()->maximumValue().toInt(),
+                 plan().answer.stages.back().last);
+        const QPoint middle = slider->rect().center();
+        QCOMPARE(view().boundaryAt(QPointF(view().mapFromGlobal(middle))), unit);
+        QCOMPARE(tree->childAt(middle.x(), middle.y()), slider);
+    }
+    QAccessibleInterface* second = tree->child(boxes + 1);
+    second->actionInterface()->doAction(QAccessibleActionInterface::setFocusAction());
+    QCOMPARE(view().selectedBoundary(), firsts()[2]);
+    QVERIFY(second->state().selected);
+    QCOMPARE(tree->focusChild(), second);
+    // to a place where nothing is in the way, then by steps; each is a pin in place of the last
+    const int to = freeUnit();
+    second->valueInterface()->setCurrentValue(to);
+    QVERIFY(second->state().busy);
+    wait();
+    QVERIFY(!second->state().busy);
+    QCOMPARE(document().request().pipeline->cuts, std::vector<int>{to});
+    // the planner was free to move the others: which of the three it is now is to be looked up
+    const auto sliderAt = [&](int unit) -> QAccessibleInterface* {
+        for (int i = 0; i < 3; ++i)
+            if (tree->child(boxes + i)->valueInterface()->currentValue().toInt() == unit)
+                return tree->child(boxes + i);
+        return nullptr;
+    };
+    QVERIFY(sliderAt(to));
+    QVERIFY(sliderAt(to)->text(QAccessible::Description).contains(QStringLiteral("pinned")));
+    sliderAt(to)->actionInterface()->doAction(QAccessibleActionInterface::increaseAction());
+    wait();
+    QCOMPARE(document().request().pipeline->cuts, std::vector<int>{to + 1});
+    QVERIFY(sliderAt(to + 1));
+    sliderAt(to + 1)->actionInterface()->doAction(QAccessibleActionInterface::decreaseAction());
+    wait();
+    QCOMPARE(document().request().pipeline->cuts, std::vector<int>{to});
+    QVERIFY(begins(to));
+    QCOMPARE(second->actionInterface()->actionNames().size(), 3);
+    // off: nothing is left to speak of
+    m_window->commands().action("plan.pipeline")->trigger();
+    wait();
+    QCOMPARE(tree->childCount(), view().itemCount());
+    QVERIFY(!second->isValid());
 }
 
 /// While a boundary is dragged, its label says what would come of it; nothing is asked for yet.

@@ -154,6 +154,16 @@ void GraphView::dropBoundary(bool keep) {
     emit boundaryMoved(from, to);
 }
 
+bool GraphView::moveBoundary(int boundary, int to) {
+    if (isMoving() || to == boundary || to < 1 ||
+        to >= static_cast<int>(m_overlay->stages.places.size()))
+        return false;
+    m_state.stages.moved = boundary;
+    m_state.stages.target = to;
+    dropBoundary(true);
+    return true;
+}
+
 void GraphView::settleBoundary() {
     if (m_boundaryHeld || m_state.stages.moved < 0) return;
     m_state.stages.moved = m_state.stages.target = -1;

@@ -63,9 +63,14 @@ public:
     QPointF placeOf(int unit) const; ///< where the handle of a boundary there is held
     /// Null if the item has no part in that chunk of the stage.
     QRectF bandRect(int item, int stage, int chunk = 0) const;
+    int boundaryAt(QPointF widget) const; ///< whose handle is there; -1 for none
     int selectedBoundary() const { return m_state.stages.selected; }
     void selectBoundary(int boundary); ///< -1: none
-    void settleBoundary();             ///< shows no move any more
+    /// Asks for a stage to begin with another unit, as a drag does; ignored while the plan of the
+    /// last move is awaited. @return whether it was asked for
+    bool moveBoundary(int boundary, int to);
+    bool isMoving() const { return m_state.stages.moved >= 0; } ///< by hand, or until it is planned
+    void settleBoundary();                                      ///< shows no move any more
     /// What a boundary that is dragged there would lead to, in words.
     void setPreview(int boundary, const QString& words);
     QString describeBoundary(int boundary) const;
@@ -115,7 +120,6 @@ private:
     int neighbourBeside(int from, bool right) const;
     void showTip(QPoint globalPosition, QPointF widget);
     QString edgeTip(QPointF scenePoint) const;
-    int boundaryAt(QPointF widget) const;
     int stageAt(QPointF scenePoint) const; ///< of a folded run
     bool pressBoundary(QPointF widget);
     bool dragBoundary(QPointF widget);
