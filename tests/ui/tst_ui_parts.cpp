@@ -10,7 +10,9 @@
 #include "ui/views/mesh_view.h"
 
 #include <QAbstractItemModelTester>
+#include <QMouseEvent>
 #include <QTest>
+#include <QWheelEvent>
 
 #include <limits>
 #include <set>
@@ -31,6 +33,23 @@ Mesh meshOf(const std::vector<std::pair<std::string, int>>& axes) {
 
 class TestUiParts : public QObject {
     Q_OBJECT
+
+    /// Nodes of 8 devices, in 8 stages of equally many.
+    static void showStages(MeshView& view, int nodes) {
+        view.resize(300, 260);
+        view.setMesh(meshOf({{"dp", nodes}, {"tp", 8}}), 8);
+        std::vector<int> stages;
+        for (int device = 0; device < 8 * nodes; ++device) stages.push_back(device / nodes);
+        QStringList held;
+        for (int stage = 0; stage < 8; ++stage) held << QStringLiteral("layers of %1").arg(stage);
+        view.setStages(stages, held);
+    }
+
+    static void turnWheel(MeshView& view, QPointF at, int angle) {
+        QWheelEvent event(at, view.mapToGlobal(at), {}, {0, angle}, {}, {}, Qt::NoScrollPhase,
+                          false);
+        QApplication::sendEvent(&view, &event);
+    }
 
 private slots:
     void alternativesModel() {
@@ -192,8 +211,8 @@ private slots:
     }
 
     void meshViewPlacesDevicesApart() {
-        for (const auto& [outer, inner, perNode] :
-             std::vector<std::tuple<int, int, int>>{{1, 8, 8}, {8, 8, 8}, {16, 8, 8}, {4, 16, 8}}) {
+        for (const auto& [outer, inner, perNode] : std::vector<std::tuple<int, int, int>>{
+                 {1, 8, 8}, {8, 8, 8}, {16, 8, 8}, {4, 16, 8}, {128, 8, 8}}) {
             MeshView view;
             view.resize(300, 260);
             view.setMesh(meshOf({{"dp", outer}, {"tp", inner}}), perNode);
@@ -206,6 +225,82 @@ private slots:
                                  .intersects(view.deviceRect(b)));
             }
         }
+    }
+
+    /// 128 nodes are tiles that say what is in them; enlarged they show their devices.
+    void meshViewHasLevelsOfDetail() {
+        MeshView view;
+        showStages(view, 128);
+        QVERIFY(!view.showsDevices());
+        for (int node = 0; node < 128; ++node) {
+            const QRectF tile = view.nodeRect(node);
+            QVERIFY(QRectF(view.rect()).contains(tile));
+            QVERIFY(std::min(tile.width(), tile.height()) >= 12); // a number can be read
+            for (int device = 8 * node; device < 8 * node + 8; ++device)
+                QVERIFY(tile.contains(view.deviceRect(device)));
+        }
+        const QPointF at = view.nodeRect(77).center();
+        QCOMPARE(view.describeAt(at),
+                 QStringLiteral("Node 77, devices 616–623, stage 4 (layers of 4)"));
+        turnWheel(view, at, 480);
+        QVERIFY(std::abs(view.zoom() - 2) < 1e-9); // four notches
+        QCOMPARE(view.nodeAt(at), 77);             // what is under the mouse stays there
+        for (int i = 0; i < 20; ++i) turnWheel(view, at, 480);
+        QVERIFY(view.showsDevices());
+        const QPointF device = view.deviceRect(620).center();
+        QCOMPARE(view.deviceAt(device), 620);
+        QVERIFY(view.describeAt(device).startsWith(
+            QStringLiteral("Device 620 (dp=77, tp=4), node 77, stage 4 (layers of 4)")));
+        for (int i = 0; i < 20; ++i) turnWheel(view, {10, 10}, -480);
+        QCOMPARE(view.zoom(), 1.0); // no smaller than all of it
+        QVERIFY(QRectF(view.rect()).contains(view.nodeRect(0)));
+        // few devices need none of this
+        for (const int nodes : {1, 8}) {
+            showStages(view, nodes);
+            QVERIFY(view.showsDevices());
+            QCOMPARE(view.zoom(), 1.0);
+        }
+    }
+
+    void meshViewKeysAndDrags() {
+        MeshView view;
+        showStages(view, 128);
+        QTest::keyClick(&view, Qt::Key_Right);
+        QCOMPARE(view.selectedDevice(), 0);
+        QTest::keyClick(&view, Qt::Key_Right); // from node to node
+        QCOMPARE(view.selectedDevice(), 8);
+        QCOMPARE(view.accessibleDescription(), view.describeNode(1));
+        QTest::keyClick(&view, Qt::Key_Down);
+        const int below = view.selectedDevice() / 8;
+        QVERIFY(std::abs(view.nodeRect(below).left() - view.nodeRect(1).left()) < 1e-6);
+        QVERIFY(view.nodeRect(below).top() > view.nodeRect(1).bottom());
+        while (!view.showsDevices()) QTest::keyClick(&view, Qt::Key_Plus);
+        QTest::keyClick(&view, Qt::Key_Right); // from device to device
+        QCOMPARE(view.selectedDevice(), 8 * below + 1);
+        for (int i = 0; i < 40; ++i) QTest::keyClick(&view, Qt::Key_Right);
+        QVERIFY(QRectF(view.rect()).contains(view.deviceRect(8 * below + 41))); // came along
+        // a drag moves the page and selects nothing
+        const QRectF before = view.deviceRect(8 * below + 41);
+        const QPoint from(150, 130), to(110, 130);
+        QTest::mousePress(&view, Qt::LeftButton, {}, from);
+        QMouseEvent move(QEvent::MouseMove, to, view.mapToGlobal(to), Qt::NoButton, Qt::LeftButton,
+                         {});
+        QApplication::sendEvent(&view, &move);
+        QTest::mouseRelease(&view, Qt::LeftButton, {}, to);
+        QCOMPARE(view.selectedDevice(), 8 * below + 41);
+        QVERIFY(std::abs(view.deviceRect(8 * below + 41).left() - before.left() + 40) < 1e-6);
+        QTest::keyClick(&view, Qt::Key_0);
+        QCOMPARE(view.zoom(), 1.0);
+        // the same mesh again, as after every selection, is looked at as before
+        QTest::keyClick(&view, Qt::Key_Plus);
+        view.setMesh(meshOf({{"dp", 128}, {"tp", 8}}), 8);
+        QVERIFY(view.zoom() > 1);
+        view.setMesh(meshOf({{"dp", 64}, {"tp", 8}}), 8);
+        QCOMPARE(view.zoom(), 1.0);
+        // a click anywhere on a tile is its node
+        QTest::mouseClick(&view, Qt::LeftButton, {},
+                          view.nodeRect(5).topLeft().toPoint() + QPoint(1, 1));
+        QCOMPARE(view.selectedDevice() / 8, 5);
     }
 
     void stackedBarSaysItsParts() {
