@@ -8,6 +8,7 @@
 #include "ui/main_window.h"
 #include "ui/panels/mesh_panel.h"
 #include "ui/panels/pipeline_panel.h"
+#include "ui/panels/sweep_panel.h"
 #include "ui/panels/timeline_panel.h"
 
 #include <QAbstractItemModelTester>
@@ -184,6 +185,7 @@ private slots:
     void editedDurationChangesTheStep();
     void exports();
     void sessionBringsThePlanBack();
+    void viewsPaintEveryPixel();
     void offIsOff();
     void gpt3();
 };
@@ -640,6 +642,42 @@ void TestPipelineWindow::sessionBringsThePlanBack() {
     document().undoStack()->undo(); // the steps came along
     wait();
     QVERIFY(document().request().pipeline->cuts.empty());
+}
+
+/// Views that say they are opaque get no ground painted for them.
+void TestPipelineWindow::viewsPaintEveryPixel() {
+    fourStages();
+    m_window->graph().openRun(0);
+    wait();
+    const QRgb unpainted = qRgb(255, 0, 254);
+    const auto left = [&](QWidget& widget) {
+        QImage image(widget.size(), QImage::Format_RGB32);
+        image.fill(unpainted);
+        widget.render(&image, {}, {}, QWidget::RenderFlags());
+        qsizetype count = 0;
+        for (int y = 0; y < image.height(); ++y) {
+            const auto* line = reinterpret_cast<const QRgb*>(image.constScanLine(y));
+            count += std::count(line, line + image.width(), unpainted);
+        }
+        return count;
+    };
+    view().fitAll();
+    QCOMPARE(left(view()), 0);
+    const QRectF frame = view().itemRect(view().itemOfRun(0));
+    const QPointF corner =
+        view().sceneCentre() + (frame.topLeft() - QRectF(view().rect()).center()) / view().zoom();
+    for (const double zoom :
+         {0.1, 0.7, 1.0, 3.3}) { // the frame's corner in the middle, then inside
+        view().setView(corner, zoom);
+        QCOMPARE(left(view()), 0);
+        view().setView(corner + QPointF(200, 200), zoom);
+        QCOMPARE(left(view()), 0);
+    }
+    MeshView& mesh = *m_window->mesh().view();
+    QCOMPARE(left(mesh), 0);
+    mesh.zoomAt({10, 10}, 3);
+    QCOMPARE(left(mesh), 0);
+    QCOMPARE(left(m_window->sweep().chart()), 0);
 }
 
 void TestPipelineWindow::offIsOff() {

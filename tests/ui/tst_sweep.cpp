@@ -20,6 +20,7 @@
 #include <QImage>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPaintEvent>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
@@ -42,6 +43,18 @@ constexpr auto kModel = R"({"model_type": "llama", "architectures": ["LlamaForCa
  "tie_word_embeddings": false, "torch_dtype": "bfloat16"})";
 
 } // namespace
+
+/// What of a widget has been painted.
+class PaintedRegion : public QObject {
+public:
+    QRegion region;
+
+protected:
+    bool eventFilter(QObject*, QEvent* event) override {
+        if (event->type() == QEvent::Paint) region += static_cast<QPaintEvent*>(event)->region();
+        return false;
+    }
+};
 
 class TestSweepPanel : public QObject {
     Q_OBJECT
@@ -138,6 +151,30 @@ private slots:
     }
 
     void cleanup() { m_main.reset(); }
+
+    /// Ten thousand points are not painted again because another one is meant.
+    void marksAloneArePainted() {
+        sweepTwo();
+        QTRY_VERIFY(!chart().rectOf(3).isEmpty());
+        QCoreApplication::processEvents();
+        PaintedRegion painted;
+        chart().installEventFilter(&painted);
+        const auto isLittle = [&](int row) {
+            QCoreApplication::processEvents();
+            const QRect mark = chart().rectOf(row).toAlignedRect();
+            QVERIFY(painted.region.contains(mark.center()));
+            qint64 area = 0;
+            for (const QRect& part : painted.region) area += qint64{part.width()} * part.height();
+            const qint64 most = qint64{chart().width()} * chart().height() / 2;
+            QVERIFY2(area < most, qPrintable(QString::number(area)));
+            painted.region = {};
+        };
+        QTest::mouseMove(&chart(), chart().rectOf(3).center().toPoint());
+        isLittle(3);
+        chart().select(3);
+        isLittle(3);
+        chart().removeEventFilter(&painted);
+    }
 
     void saysWhatToDoWhenEmpty() {
         QVERIFY(chart().placeholder().contains(QStringLiteral("Run")));

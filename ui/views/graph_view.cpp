@@ -252,10 +252,30 @@ FrameControls GraphView::frameControls(int id) const {
     return controls;
 }
 
+/// What of an area is to be cleared. An opened block often fills the screen, which is then not
+/// painted twice: all of it is as slow as everything that lies on it.
+QRegion GraphView::canvasIn(const QRect& area) const {
+    constexpr int kEdge = 8; ///< of a frame, with its corners
+    QRegion canvas(area);
+    if (!scene() || m_state.stale) return canvas; // what is stale is painted thin
+    const int edge = static_cast<int>(std::ceil(kEdge * std::max(1.0, m_zoom)));
+    for (const int id :
+         scene()->itemsIn(QRectF(toScene(QPointF(area.topLeft())), QSizeF(area.size()) / m_zoom))) {
+        if (item(id).kind != ItemKind::Frame) continue;
+        const QRect inside =
+            itemRect(id)
+                .intersected(QRectF(area).adjusted(-2 * edge, -2 * edge, 2 * edge, 2 * edge))
+                .toAlignedRect()
+                .adjusted(edge, edge, -edge, -edge);
+        if (inside.isValid()) canvas -= inside;
+    }
+    return canvas;
+}
+
 void GraphView::paintEvent(QPaintEvent* event) {
     QPainter painter(this);
     const Palette& palette = Palette::of(this);
-    painter.fillRect(event->rect(), palette.canvas);
+    for (const QRect& part : canvasIn(event->rect())) painter.fillRect(part, palette.canvas);
     if (!m_overlay) {
         painter.setPen(palette.muted);
         painter.drawText(rect().adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,

@@ -128,6 +128,7 @@ private:
     void aimBoundary(int steps); ///< by key: the target moves, Enter takes it
     bool boundaryKey(const QKeyEvent& event);
     void stepBoundary(int steps);
+    QRegion canvasIn(const QRect& area) const;
     void drawBadge(QPainter& painter) const;
 
     std::shared_ptr<const GraphOverlay> m_overlay;

@@ -36,6 +36,7 @@ MeshView::MeshView(QWidget* parent) : QWidget(parent) {
     setAccessibleName(tr("Device mesh"));
     setFocusPolicy(Qt::StrongFocus);
     setMinimumSize(160, 90);
+    setAttribute(Qt::WA_OpaquePaintEvent);
 }
 
 void MeshView::setMesh(const Mesh& mesh, int devicesPerNode) {

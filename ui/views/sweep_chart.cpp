@@ -26,6 +26,7 @@ SweepChart::SweepChart(QWidget* parent) : QWidget(parent) {
     setObjectName(QStringLiteral("sweepChart"));
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
+    setAttribute(Qt::WA_OpaquePaintEvent);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     describe();
 }
@@ -57,7 +58,7 @@ void SweepChart::setPlaceholder(const QString& text) {
 
 void SweepChart::forget() {
     m_geometry.reset();
-    m_image = {};
+    m_drawn = false;
     describe();
     update();
 }
@@ -78,8 +79,9 @@ bool SweepChart::isShown(int row) const {
 void SweepChart::select(int row) {
     if (row >= 0 && !isShown(row)) row = -1;
     if (row == m_state.selected) return;
+    updateMarks(m_state.selected);
+    updateMarks(row);
     m_state.selected = row;
-    update();
     QAccessibleEvent event(this, QAccessible::Focus);
     if (row >= 0)
         event.setChild(static_cast<int>(std::ranges::lower_bound(m_shown, row) - m_shown.begin()));
@@ -136,20 +138,40 @@ void SweepChart::paintEvent(QPaintEvent*) {
         return;
     }
     const SweepGeometry& g = geometryNow();
-    const double ratio = devicePixelRatioF();
-    if (m_image.size() != size() * ratio) {
-        m_image = QImage(size() * ratio, QImage::Format_RGB32);
-        m_image.setDevicePixelRatio(ratio);
-        m_image.fill(palette.canvas);
-        QPainter own(&m_image);
-        own.setFont(font());
-        SweepPainter all(*m_data, m_shown, g, palette, own);
-        all.useStamps(&m_image);
-        all.paint();
-    }
-    painter.drawImage(0, 0, m_image);
+    if (!m_drawn) drawAll(g);
+    const QSizeF pixels = QSizeF(size()) * m_image.devicePixelRatio();
+    painter.drawImage(QRectF(rect()), m_image, QRectF(QPointF(), pixels));
     m_state.focus = hasFocus();
     SweepPainter(*m_data, m_shown, g, palette, painter).paintMarks(m_state);
+}
+
+/// Everything but the marks, into an image that is kept: memory of the size of a screen is slow to
+/// come by, so that it only grows, in steps.
+void SweepChart::drawAll(const SweepGeometry& g) {
+    constexpr int kStep = 256;
+    const double ratio = devicePixelRatioF();
+    const QSize pixels = (QSizeF(size()) * ratio).toSize();
+    if (m_image.width() < pixels.width() || m_image.height() < pixels.height()) {
+        const auto grown = [](int length) { return (length / kStep + 1) * kStep; };
+        m_image = QImage(grown(pixels.width()), grown(pixels.height()), QImage::Format_RGB32);
+    }
+    m_image.setDevicePixelRatio(ratio);
+    const Palette& palette = Palette::of(this);
+    QPainter painter(&m_image);
+    painter.fillRect(rect(), palette.canvas);
+    painter.setClipRect(rect());
+    painter.setFont(font());
+    SweepPainter all(*m_data, m_shown, g, palette, painter);
+    all.useStamps(&m_image);
+    all.paint();
+    m_drawn = true;
+}
+
+/// Marks are all that hovering and selecting change.
+void SweepChart::updateMarks(int row) {
+    constexpr int kAround = 8; // pixels: rings and the focus
+    if (row >= 0 && m_data && row < m_data->rows())
+        update(rectOf(row).toAlignedRect().adjusted(-kAround, -kAround, kAround, kAround));
 }
 
 void SweepChart::resizeEvent(QResizeEvent* event) {
@@ -167,9 +189,10 @@ void SweepChart::changeEvent(QEvent* event) {
 
 void SweepChart::hover(int row) {
     if (row == m_state.hovered) return;
+    updateMarks(m_state.hovered);
+    updateMarks(row);
     m_state.hovered = row;
     setCursor(row >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
-    update();
 }
 
 bool SweepChart::event(QEvent* event) {

@@ -57,6 +57,8 @@ protected:
 
 private:
     void forget(); ///< geometry and image
+    void drawAll(const SweepGeometry& geometry);
+    void updateMarks(int row);
     bool isShown(int row) const;
     void hover(int row);
     void walk(SweepMeasure along, int direction, bool frontOnly);
@@ -71,6 +73,7 @@ private:
     QString m_placeholder;
     mutable std::optional<SweepGeometry> m_geometry;
     QImage m_image;
+    bool m_drawn = false; ///< the image shows what is shown
 };
 
 /// Makes points of sweeps known to assistive technology. Call once at start.
