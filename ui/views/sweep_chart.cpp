@@ -169,9 +169,9 @@ void SweepChart::drawAll(const SweepGeometry& g) {
 
 /// Marks are all that hovering and selecting change.
 void SweepChart::updateMarks(int row) {
-    constexpr int kAround = 8; // pixels: rings and the focus
+    constexpr int kMarkRoom = 8; // pixels: rings and the focus
     if (row >= 0 && m_data && row < m_data->rows())
-        update(rectOf(row).toAlignedRect().adjusted(-kAround, -kAround, kAround, kAround));
+        update(rectOf(row).toAlignedRect().adjusted(-kMarkRoom, -kMarkRoom, kMarkRoom, kMarkRoom));
 }
 
 void SweepChart::resizeEvent(QResizeEvent* event) {
