@@ -44,6 +44,14 @@ int runTest(int argc, char** argv) {
 
 } // namespace shardlens::test
 
+/// Ends a test function, or a row of its data, under sanitizers if its job is a large one: smaller
+/// ones run the same code.
+#define SHARDLENS_SKIP_LARGE(large)                                                                \
+    do {                                                                                           \
+        if (shardlens::test::kSanitized && (large))                                                \
+            QSKIP("large jobs are run without sanitizers");                                        \
+    } while (false)
+
 /// SHARDLENS_TEST(Class) or SHARDLENS_TEST(Class, Application).
 #define SHARDLENS_TEST(...)                                                                        \
     const shardlens::test::RegisteredTest registeredTest(__FILE__,                                 \

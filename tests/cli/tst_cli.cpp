@@ -261,7 +261,7 @@ void TestCli::plansAreVerified() {
     QCOMPARE(fileCode, 0);
     QVERIFY(fromFile.at("plans")[0].at("agrees").get<bool>());
 
-    const auto text = run(QStringList{"verify", large} + place, withoutDisplay());
+    const auto text = run(QStringList{"verify", m_model} + place, withoutDisplay());
     QCOMPARE(text.code, 0);
     QVERIFY2(text.out.contains("equals the whole model"), text.out.constData());
     QVERIFY2(text.out.contains("as predicted"), text.out.constData());

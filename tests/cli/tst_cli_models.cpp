@@ -2,12 +2,11 @@
 // Real model files through the program: each loads, or is refused in one sentence; none ends the
 // process. The facts stand in the README beside the files.
 #include "tests/cli/program.h"
+#include "tests/real_models.h"
 #include "tests/test_program.h"
 
 #include <nlohmann/json.hpp>
 
-#include <QDir>
-#include <QDirIterator>
 #include <QFileInfo>
 #include <QTest>
 
@@ -27,28 +26,14 @@ private slots:
     void everyModelIsPlannedOrRefused();
     void facts_data();
     void facts();
-
-private:
-    void addFiles(const QStringList& folders);
-    const QString m_models = QStringLiteral(SHARDLENS_SHARED "/data/models");
 };
 
 void TestCliModels::initTestCase() {
-    if (!QDir(m_models).exists()) QSKIP("the folder of real models is not here");
-}
-
-void TestCliModels::addFiles(const QStringList& folders) {
-    QTest::addColumn<QString>("file");
-    for (const auto& folder : folders) {
-        const QDir dir(m_models + "/" + folder);
-        for (const auto& name : dir.entryList(QDir::Files, QDir::Name)) {
-            QTest::newRow(qPrintable(folder + "/" + name)) << dir.filePath(name);
-        }
-    }
+    if (!realModels().exists()) QSKIP("the folder of real models is not here");
 }
 
 void TestCliModels::everyFileLoadsOrIsRefused_data() {
-    addFiles(QDir(m_models).entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name));
+    addRealModels(realModels().entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name));
 }
 
 void TestCliModels::everyFileLoadsOrIsRefused() {
@@ -68,7 +53,7 @@ void TestCliModels::everyFileLoadsOrIsRefused() {
 }
 
 void TestCliModels::everyModelIsPlannedOrRefused_data() {
-    addFiles({"hf", "onnx"});
+    addRealModels({"hf", "onnx"});
 }
 
 void TestCliModels::everyModelIsPlannedOrRefused() {
@@ -102,7 +87,7 @@ void TestCliModels::facts() {
     QFETCH(QString, file);
     QFETCH(double, parameters);
     QFETCH(int, layers);
-    const auto outcome = run({"info", m_models + "/" + file, "--json"}, withoutDisplay());
+    const auto outcome = run({"info", realModels().filePath(file), "--json"}, withoutDisplay());
     QVERIFY2(outcome.code == 0, outcome.error.constData());
     const Json info = Json::parse(outcome.out.constData(), nullptr, false);
     if (parameters > 0) {

@@ -3,15 +3,13 @@
 // and planned, and shows them folded on one page. What the GUI thread does for one event is
 // measured in processor time of that thread, so that a busy machine does not count as a slow
 // window.
+#include "tests/real_models.h"
 #include "tests/test_program.h"
 #include "ui/main_window.h"
 #include "ui/views/graph_controller.h"
 #include "ui/views/graph_view.h"
 
 #include <QApplication>
-#include <QDir>
-#include <QDirIterator>
-#include <QFileInfo>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -20,7 +18,7 @@
 namespace tst_large_models {
 
 using namespace shardlens;
-using shardlens::test::kSanitized;
+using test::kSanitized;
 
 namespace {
 
@@ -77,21 +75,11 @@ class TestLargeModels : public QObject {
 
 private slots:
     void staysResponsive_data() {
-        QTest::addColumn<QString>("path");
-        const QString models = QStringLiteral(SHARDLENS_SHARED "/data/models");
-        bool any = false;
-        for (const char* folder : {"onnx", "hf", "hlo", "mlir", "fx", "profiles", "other"}) {
-            QDirIterator files(models + '/' + QLatin1String(folder), QDir::Files);
-            while (files.hasNext()) {
-                const QString path = files.next();
-                QTest::newRow(qPrintable(QFileInfo(path).fileName())) << path;
-                any = true;
-            }
-        }
-        if (!any) QSKIP("the folder of real models is not here");
+        if (!test::addRealModels({"onnx", "hf", "hlo", "mlir", "fx", "profiles", "other"}))
+            QSKIP("the folder of real models is not here");
     }
     void staysResponsive() {
-        QFETCH(QString, path);
+        QFETCH(QString, file);
         MainWindowOptions wish;
         wish.settingsFile = m_scratch.filePath(QStringLiteral("settings.ini"));
         wish.document.temporaryFolder = m_scratch.filePath(QStringLiteral("unsaved")).toStdString();
@@ -102,7 +90,7 @@ private slots:
         double longest = kMostPerEvent;
         for (int i = 0; i < (kSanitized ? 1 : kTries) && longest >= kMostPerEvent; ++i) {
             application().longest = 0;
-            main.document().open(path);
+            main.document().open(file);
             QVERIFY(main.waitForIdle(kWait));
             longest = application().longest;
             qInfo().noquote() << longest * 1e3 << "ms in" << application().where;

@@ -695,7 +695,7 @@ void TestPipelineWindow::offIsOff() {
 
 /// 96 layers on 128 devices: the whole search, a dragged boundary, and back.
 void TestPipelineWindow::gpt3() {
-    if (test::kSanitized) QSKIP("large jobs are searched without sanitizers");
+    SHARDLENS_SKIP_LARGE(true);
     m_window = open(QStringLiteral(SHARDLENS_SOURCE "/samples/gpt3-175b.json"));
     wait();
     PlanRequest request = document().request();

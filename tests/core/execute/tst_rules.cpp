@@ -28,6 +28,9 @@ private slots:
 
 namespace {
 
+/// Of the choices of an op on a mesh, every which is run.
+constexpr std::size_t kStride = test::kSanitized ? 4 : 1;
+
 PlanRequest requestFor(std::vector<AxisSize> mesh) {
     PlanRequest request;
     request.devicesPerNode = 1;
@@ -89,7 +92,9 @@ void TestRules::everyChoiceEqualsTheWhole() {
     std::size_t choices = 0;
     for (const std::vector<AxisSize>& mesh : meshes()) {
         const auto context = test::contextOf(graph, requestFor(mesh), false);
-        for (const Choice& choice : context->pricing->op(op).choices) {
+        const std::vector<Choice>& all = context->pricing->op(op).choices;
+        for (std::size_t i = 0; i < all.size(); i += kStride) {
+            const Choice& choice = all[i];
             Decisions decisions = randomDecisions(*context->pricing, random);
             decisions.op[op] = choice;
             const Plan plan = evaluate(context, decisions);

@@ -376,7 +376,7 @@ void TestTorchExport::changedAnywhere() {
             QVERIFY(message([&] { importTorchArchive(bytesOf(file), "t", {}); }) != "no error");
         }
     const std::string json = program().dump();
-    for (std::size_t at = 0; at < json.size(); at += 3)
+    for (std::size_t at = 0; at < json.size(); at += kSanitized ? 37 : 3)
         for (const char c : {'0', '"', '}'}) {
             std::string text = json;
             text[at] = c;

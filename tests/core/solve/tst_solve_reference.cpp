@@ -17,6 +17,7 @@ namespace tst_solve_reference {
 using namespace shardlens::solve;
 using namespace shardlens::solve::test;
 using shardlens::test::installed;
+using shardlens::test::kSanitized;
 using shardlens::test::ReferenceSolvers;
 
 namespace {
@@ -89,7 +90,8 @@ void TestSolveReference::toulbar2() {
     if (!installed("toulbar2")) QSKIP("toulbar2 is not installed");
     ReferenceSolvers references;
     std::vector<Problem> problems;
-    for (unsigned seed = 0; seed < 45; ++seed) problems.push_back(medium(seed));
+    for (unsigned seed = 0; seed < (kSanitized ? 10U : 45U); ++seed)
+        problems.push_back(medium(seed));
     judge(problems, 5, [&](const Problem& p) { return references.toulbar2(p); });
 }
 
@@ -163,7 +165,7 @@ void TestSolveReference::toulbar2OverTime() {
     if (!installed("toulbar2")) QSKIP("toulbar2 is not installed");
     ReferenceSolvers references;
     std::vector<IntervalProblem> problems;
-    for (unsigned seed = 0; seed < 120; ++seed) {
+    for (unsigned seed = 0; seed < (kSanitized ? 20U : 120U); ++seed) {
         IntervalShape shape = shapeOf(seed);
         shape.tightness = -1;
         shape.nodes = 15 + seed % 26;
@@ -179,7 +181,7 @@ void TestSolveReference::cbcOverTime() {
     if (!installed("cbc")) QSKIP("cbc is not installed");
     ReferenceSolvers references;
     std::vector<IntervalProblem> problems;
-    for (unsigned seed = 0; seed < 80; ++seed) {
+    for (unsigned seed = 0; seed < (kSanitized ? 12U : 80U); ++seed) {
         IntervalShape shape = shapeOf(5 * (seed % 7 + 5) + seed % 4); // with a limit, connected
         shape.tightness = 0.1 + 0.1 * (seed % 5);
         shape.nodes = 10 + seed % 16;
