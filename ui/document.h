@@ -77,6 +77,8 @@ public:
     void selectStage(int stage); ///< -1: none
     /// The stage that is selected, or that computes the selected op; -1 for none.
     int selectedStage() const;
+    /// The stage that was selected itself, to be looked into; -1 for none.
+    int chosenStage() const { return m_pipeline ? m_selectedStage : -1; }
 
     // Steps of the user. @return false, after a message, if the step could not be made
     /// Pins one op, or with `allBlocks` every op of its class.

@@ -25,6 +25,10 @@ void addPinOptions(CLI::App& command, PipelineOptions& options) {
                     "be given several times")
         ->check(CLI::PositiveNumber);
     number("--tp", options.tensor, "Only this many devices that share a micro-batch");
+    command
+        .add_option("--inside-axes", options.insideAxes,
+                    "Most axes of the mesh inside a stage (planner optimum); 2 takes longer")
+        ->check(CLI::Range(1, 2));
     number("--dp", options.data, "Only this many replicas of each stage");
     number("--cp", options.context, "Only this context-parallel degree (planner megatron)");
     number("--ep", options.expert, "Only this expert-parallel degree (planner megatron)");
@@ -52,6 +56,8 @@ void PipelineOptions::apply(PlanRequest& request) const {
         const auto repeated = std::ranges::unique(setup.cuts);
         setup.cuts.erase(repeated.begin(), repeated.end());
     }
+    if (!transfers.empty()) setup.blockingTransfers = transfers == transfersText(true);
+    if (insideAxes > 0) setup.insideAxes = insideAxes;
     pin(setup.chunks, chunks, 0);
     pin(setup.microBatches, microBatches, 0);
     pin(setup.stages, stages, 0);
@@ -76,6 +82,10 @@ void addPipelineOptions(CLI::App& command, PipelineOptions& options) {
         .add_option("--schedule", options.schedules,
                     "Only this schedule; may be given several times")
         ->check(CLI::IsMember({"gpipe", "1f1b", "interleaved", "zb-h1"}));
+    command
+        .add_option("--transfers", options.transfers,
+                    "Between stages: overlapped with computing, or blocking the sender")
+        ->check(CLI::IsMember({"overlapped", "blocking"}));
     addPinOptions(command, options);
 }
 
@@ -88,7 +98,8 @@ int runPipeline(const std::string& model, const RequestOptions& request,
     const PipelineDocument document =
         documentOf(answer, pricer, pipelineRequest(file.request), file.bundle.graph->name,
                    file.request.pipeline->planner);
-    fmt::print("{}", json ? toJson(document, answer) + "\n" : toText(document, answer, pricer));
+    fmt::print("{}",
+               json ? toJson(document, answer, pricer) + "\n" : toText(document, answer, pricer));
     return 0;
 }
 

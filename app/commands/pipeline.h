@@ -15,14 +15,15 @@ struct PipelineOptions {
     std::vector<std::string> schedules;
     std::vector<int> cuts;
     int chunks = 0, microBatches = 0, stages = 0, tensor = 0, data = 0, zero = -1;
-    int context = 0, expert = 0;
-    std::string recompute, sequenceParallel;
+    int context = 0, expert = 0, insideAxes = 0;
+    std::string recompute, sequenceParallel, transfers;
 
     /// Over what the request has already (of a session).
     void apply(PlanRequest& request) const;
 };
 
-/// --planner, --schedule, --chunks, --micro-batches, --stages, --cut, --tp, --dp, --cp, --ep,
+/// --planner, --schedule, --transfers, --chunks, --micro-batches, --stages, --cut, --tp, --dp,
+/// --cp, --ep,
 /// --sp, --zero and --recompute.
 void addPipelineOptions(CLI::App& command, PipelineOptions& options);
 

@@ -69,6 +69,15 @@ double PipelinePlan::bubble() const {
     return answer.seconds > 0 ? 1 - busiest / answer.seconds : 0;
 }
 
+std::shared_ptr<const StagePlan> PipelinePlan::insideOf(int stage) const {
+    if (stage < 0) return nullptr;
+    const auto& found = inside.at(static_cast<std::size_t>(stage));
+    const Graph& sized = *found->plan->context->graph;
+    const bool alike = sized.ops().size() == graph->ops().size() &&
+                       sized.tensors().size() == graph->tensors().size();
+    return alike ? found : nullptr;
+}
+
 PipelinePlan makePipelinePlan(const ModelBundle& bundle, const PlanRequest& request,
                               StagePricer& pricer, PipelineAnswer answer) {
     PipelinePlan plan;
@@ -80,6 +89,7 @@ PipelinePlan makePipelinePlan(const ModelBundle& bundle, const PlanRequest& requ
     plan.schedule = scheduleOf(answer.schedule, answer.prices(), answer.microBatches);
     plan.virtualStages = virtualStages(plan.units, answer.stages, answer.schedule.chunks);
     plan.stageOfOp = stagesByOp(plan);
+    plan.inside = stagePlans(pricer, answer.stages, answer.schedule.chunks);
     plan.answer = std::move(answer);
     return plan;
 }

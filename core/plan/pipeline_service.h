@@ -7,6 +7,7 @@
 #include "core/plan/background_lane.h"
 #include "core/plan/planners/pipeline_document.h"
 #include "core/plan/planners/pipeline_job.h"
+#include "core/plan/planners/stage_plans.h"
 #include "core/plan/planners/virtual_stages.h"
 #include "core/schedule/spec.h"
 
@@ -47,6 +48,10 @@ struct PipelinePlan {
     double bubble() const; ///< share of the step that the busiest stage does not work
 
     std::vector<int> stageOfOp; ///< by OpId
+    /// By stage: what it does inside, its ops by their OpId in `graph`.
+    std::vector<std::shared_ptr<const StagePlan>> inside;
+    /// nullptr where the model has other ops at the size of a micro-batch, or for no stage (-1).
+    std::shared_ptr<const StagePlan> insideOf(int stage) const;
 };
 
 /// @throws PlanError

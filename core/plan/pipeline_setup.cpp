@@ -18,6 +18,7 @@ namespace shardlens::request_json {
 namespace {
 
 constexpr int kMostChunks = 1024;
+constexpr int kMostInsideAxes = 2;
 constexpr std::array kRecompute{std::pair{Recompute::None, std::string_view("none")},
                                 std::pair{Recompute::Selective, std::string_view("selective")},
                                 std::pair{Recompute::Full, std::string_view("full")}};
@@ -81,6 +82,14 @@ std::optional<Recompute> recomputeOf(const Json& value) {
                        name));
 }
 
+bool blockingOf(const Json& value) {
+    const std::string name = textOf(value, "pipeline.transfers");
+    if (name != transfersText(false) && name != transfersText(true))
+        refuse(fmt::format("'pipeline.transfers' must be \"{}\" or \"{}\", not \"{}\"",
+                           transfersText(false), transfersText(true), name));
+    return name == transfersText(true);
+}
+
 /// Sets one field. @return false if the key is not one of ours
 bool readField(PipelineSetup& setup, std::string_view key, const Json& value) {
     if (key == "planner")
@@ -89,6 +98,11 @@ bool readField(PipelineSetup& setup, std::string_view key, const Json& value) {
         setup.schedules = schedulesOf(value);
     else if (key == "chunks")
         setup.chunks = numberOrNull(value, key, 1, kMostChunks);
+    else if (key == "transfers")
+        setup.blockingTransfers = blockingOf(value);
+    else if (key == "inside_axes")
+        setup.insideAxes =
+            static_cast<int>(integerOf(value, fmt::format("pipeline.{}", key), 1, kMostInsideAxes));
     else if (key == "micro_batches")
         setup.microBatches = numberOrNull(value, key, 1);
     else if (key == "stages")
@@ -130,6 +144,8 @@ Json pipelineJson(const std::optional<PipelineSetup>& setup) {
     return {{"planner", setup->planner},
             {"schedules", setup->schedules},
             {"chunks", orNull(setup->chunks)},
+            {"transfers", transfersText(setup->blockingTransfers)},
+            {"inside_axes", setup->insideAxes},
             {"micro_batches", orNull(setup->microBatches)},
             {"stages", orNull(setup->stages)},
             {"cuts", setup->cuts},

@@ -31,6 +31,8 @@ struct PipelineSetup {
     std::string planner = "optimum";    ///< or "alpa", "megatron"
     std::vector<std::string> schedules; ///< as core/schedule names them; empty = the planner's own
     std::optional<int> chunks;          ///< of a device's layers, where interleaved
+    bool blockingTransfers = false;     ///< a device computes nothing while it sends to a stage
+    int insideAxes = 1; ///< most axes of the mesh inside a stage (planner optimum): 1 or 2
     std::optional<int> microBatches;
     std::optional<int> stages;
     std::vector<int> cuts; ///< units that a stage must begin with, ascending

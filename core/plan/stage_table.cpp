@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace shardlens {
 
@@ -55,31 +56,59 @@ StageTable::Front StageTable::extend(const Front& front, std::size_t unit) {
     const UnitTransfer& step = transfer(unit, false);
     Front next;
     for (std::size_t exit = 0; exit < step.exits(); ++exit) {
-        std::size_t best = 0;
-        double least = solve::kInfinite;
-        for (std::size_t entry = 0; entry < step.entries(); ++entry) {
-            const double cost = front.cost[entry] + step.cost(entry, exit);
-            if (cost >= least) continue;
-            least = cost;
-            best = entry;
-        }
-        next.cost.push_back(least);
+        const std::size_t best = entryFor(front.cost, step, exit);
+        next.cost.push_back(front.cost[best] + step.cost(best, exit));
         next.figures.push_back(front.figures[best] + step.figures(best, exit));
     }
     return next;
 }
 
-StageFigures StageTable::end(const Front& front, std::size_t unit) {
+std::size_t StageTable::entryFor(const std::vector<double>& cost, const UnitTransfer& step,
+                                 std::size_t exit) {
+    std::size_t best = 0;
+    double least = solve::kInfinite;
+    for (std::size_t entry = 0; entry < step.entries(); ++entry) {
+        const double now = cost[entry] + step.cost(entry, exit);
+        if (now >= least) continue;
+        least = now;
+        best = entry;
+    }
+    return best;
+}
+
+std::pair<std::size_t, StageFigures> StageTable::ending(const std::vector<double>& cost,
+                                                        std::size_t unit) {
     const auto& endings = transfer(unit, false).endings();
     std::size_t best = 0;
     double least = solve::kInfinite;
-    for (std::size_t state = 0; state < front.cost.size(); ++state) {
-        const double cost = front.cost[state] + m_weights.of(endings[state]);
-        if (cost >= least) continue;
-        least = cost;
+    for (std::size_t state = 0; state < cost.size(); ++state) {
+        const double now = cost[state] + m_weights.of(endings[state]);
+        if (now >= least) continue;
+        least = now;
         best = state;
     }
-    return front.figures[best] + endings[best];
+    return {best, endings[best]};
+}
+
+void StageTable::decide(std::size_t first, std::size_t last, PartialDecisions& result) {
+    std::vector<std::vector<double>> costs; // by unit, before it
+    std::vector<double> cost(1, 0.0);
+    for (std::size_t unit = first; unit <= last; ++unit) {
+        const UnitTransfer& step = transfer(unit, unit == first);
+        std::vector<double> next;
+        for (std::size_t exit = 0; exit < step.exits(); ++exit) {
+            const std::size_t best = entryFor(cost, step, exit);
+            next.push_back(cost[best] + step.cost(best, exit));
+        }
+        costs.push_back(std::exchange(cost, std::move(next)));
+    }
+    std::size_t exit = ending(cost, last).first;
+    for (std::size_t unit = last + 1; unit-- > first;) {
+        const UnitTransfer& step = transfer(unit, unit == first);
+        const std::size_t entry = entryFor(costs[unit - first], step, exit);
+        step.decide(m_model->units.units[unit], m_prices->pricing, entry, exit, result);
+        exit = entry;
+    }
 }
 
 // --- equal units --------------------------------------------------------------------------------
@@ -153,7 +182,8 @@ void StageTable::grow(Row& row, std::size_t first, std::size_t group, std::size_
         const std::size_t till = n > 0 ? n : at > 0 ? lengthIn(group - 1, first) : 0;
         Stretch stretch;
         segment.fronts.push_back(before ? extend(frontAt(*before, till), unit) : begin(unit));
-        stretch.ended = end(segment.fronts.back(), unit);
+        const auto [state, ended] = ending(segment.fronts.back().cost, unit);
+        stretch.ended = segment.fronts.back().figures[state] + ended;
         stretch.largest = stretch.ended.kept;
         if (before) {
             const Stretch shorter = stretchAt(*before, till);

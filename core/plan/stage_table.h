@@ -33,11 +33,14 @@ public:
                const StageWeights& weights);
 
     const StagedModel& model() const { return *m_model; }
+    const std::shared_ptr<MeshPrices>& prices() const { return m_prices; }
     const Mesh& mesh() const { return m_prices->pricing.mesh(); }
     std::size_t units() const { return m_model->units.units.size(); }
 
     /// Units first … last, both included, as one stage: the choices that cost least by the weights.
     StageFigures figures(std::size_t first, std::size_t last) { return stretch(first, last).ended; }
+    /// The choices that those figures are of.
+    void decide(std::size_t first, std::size_t last, PartialDecisions& result);
     /// No stretch that holds the unit costs less for it, by the weights.
     double floor(std::size_t unit);
     /// Kept bytes of the unit that keeps most: what lives while it is recomputed.
@@ -73,7 +76,11 @@ private:
     const UnitTransfer& transfer(std::size_t unit, bool starts);
     Front begin(std::size_t unit);
     Front extend(const Front& front, std::size_t unit);
-    StageFigures end(const Front& front, std::size_t unit);
+    /// The state that a stretch is ended in, and what ending it there takes.
+    std::pair<std::size_t, StageFigures> ending(const std::vector<double>& cost, std::size_t unit);
+    /// The entry that is left by an exit for least.
+    static std::size_t entryFor(const std::vector<double>& cost, const UnitTransfer& step,
+                                std::size_t exit);
     Stretch stretch(std::size_t first, std::size_t last);
     /// How many units of a group stretches with the start hold that go beyond it.
     std::size_t lengthIn(std::size_t group, std::size_t first) const;

@@ -258,6 +258,7 @@ private:
         std::vector<StageFigures> unary;
         for (const NodePrice& price : priced.prices) unary.push_back(opFigures(id, price));
         const solve::Var variable = addVariable(std::move(unary));
+        m_result.m_ops.push_back(variable);
         const Op& op = m_graph.op(id);
         for (std::size_t r = 0; r < op.outputs.size(); ++r) {
             const TensorId out = op.outputs[r];
@@ -274,6 +275,7 @@ private:
                     {variable, node,
                      m_conversions.matrix(end.sides, handover.layouts,
                                           m_pricing.producerEdge(out, nullptr))});
+                m_result.m_handovers.push_back({m_result.m_ops.size() - 1, r, node});
                 end = {node, asSides(handover.layouts), true};
             }
             m_ends[out] = std::move(end);
@@ -395,9 +397,7 @@ UnitTransfer::UnitTransfer(const StagedModel& model, PhasedConversions& conversi
 
 UnitTransfer::~UnitTransfer() = default;
 
-const StageFigures& UnitTransfer::figures(std::size_t entry, std::size_t exit) const {
-    std::optional<StageFigures>& known = m_known[entry * m_exits + exit];
-    if (known) return *known;
+std::vector<std::uint32_t> UnitTransfer::decode(std::size_t entry, std::size_t exit) const {
     std::vector<std::uint32_t> value(m_dims.size(), 0);
     const auto set = [&](const solve::Scope& scope, std::size_t joint) {
         for (std::size_t i = scope.size(); i-- > 0;) {
@@ -408,6 +408,13 @@ const StageFigures& UnitTransfer::figures(std::size_t entry, std::size_t exit) c
     set(m_entryScope, entry);
     set(m_exitScope, exit);
     m_tree->decode(value);
+    return value;
+}
+
+const StageFigures& UnitTransfer::figures(std::size_t entry, std::size_t exit) const {
+    std::optional<StageFigures>& known = m_known[entry * m_exits + exit];
+    if (known) return *known;
+    const std::vector<std::uint32_t> value = decode(entry, exit);
     StageFigures sum;
     for (std::size_t v = 0; v < m_dims.size(); ++v) sum += m_unary[v][value[v]];
     for (const Edge& edge : m_edges) {
@@ -417,6 +424,34 @@ const StageFigures& UnitTransfer::figures(std::size_t entry, std::size_t exit) c
         sum.sync += times.step;
     }
     return known.emplace(sum);
+}
+
+void UnitTransfer::decide(const StageUnit& unit, const Pricing& pricing, std::size_t entry,
+                          std::size_t exit, PartialDecisions& result) const {
+    const std::vector<std::uint32_t> value = decode(entry, exit);
+    const auto isFree = [&](std::size_t op) { return !result.decided[unit.ops[op]]; };
+    for (std::size_t i = 0; i < m_ops.size(); ++i) {
+        const OpId id = unit.ops[i];
+        if (isFree(i)) result.decisions.op[id] = pricing.op(id).choices[value[m_ops[i]]];
+    }
+    for (const Result& r : m_handovers) {
+        const TensorId out = pricing.graph().op(unit.ops[r.op]).outputs[r.port];
+        if (isFree(r.op))
+            result.decisions.handover[out] = pricing.handover(out).layouts[value[r.handover]];
+    }
+    for (const OpId id : unit.ops) result.decided[id] = true;
+}
+
+PartialDecisions::PartialDecisions(const Pricing& pricing)
+    : decided(pricing.graph().ops().size(), false) {
+    const std::size_t tensors = pricing.graph().tensors().size();
+    decisions.handover.resize(tensors);
+    for (OpId id = 0; id < decided.size(); ++id)
+        decisions.op.push_back(pricing.op(id).choices.front());
+    for (TensorId id = 0; id < tensors; ++id) {
+        decisions.hasHandover.push_back(pricing.hasHandover(id));
+        if (pricing.hasHandover(id)) decisions.handover[id] = pricing.handover(id).layouts.front();
+    }
 }
 
 } // namespace shardlens

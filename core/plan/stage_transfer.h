@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/plan/dim_labels.h"
+#include "core/plan/plan.h"
 #include "core/plan/pricing.h"
 #include "core/plan/stage_figures.h"
 #include "core/plan/stage_units.h"
@@ -58,6 +59,14 @@ private:
     std::map<Key, Matrix> m_known;
 };
 
+/// Choices of some ops of a model, those of the others being any.
+struct PartialDecisions {
+    /// All undecided. @param pricing of the mesh, with all ops of the model
+    explicit PartialDecisions(const Pricing& pricing);
+    Decisions decisions;
+    std::vector<bool> decided; ///< by OpId
+};
+
 class UnitTransfer {
 public:
     /// @param starts the unit is the first of a stage: it has a single entry state
@@ -72,6 +81,10 @@ public:
         return m_cost[entry * m_exits + exit];
     }
     const StageFigures& figures(std::size_t entry, std::size_t exit) const;
+    /// Decides the ops of a unit of this kind, but for those decided before: parameters that
+    /// several units read.
+    void decide(const StageUnit& unit, const Pricing& pricing, std::size_t entry, std::size_t exit,
+                PartialDecisions& result) const;
     /// What it takes to end a stage here, by exit state.
     const std::vector<StageFigures>& endings() const { return m_endings; }
 
@@ -81,6 +94,13 @@ private:
         solve::Var u = 0, v = 0;
         PhasedConversions::Matrix times;
     };
+    struct Result {
+        std::size_t op = 0, port = 0; ///< place in StageUnit::ops
+        solve::Var handover = 0;
+    };
+    /// By variable: the choices of the quickest way from an entry state to an exit state.
+    std::vector<std::uint32_t> decode(std::size_t entry, std::size_t exit) const;
+
     std::size_t m_entries = 1, m_exits = 1;
     std::vector<double> m_cost;
     std::vector<StageFigures> m_endings;
@@ -88,6 +108,8 @@ private:
     std::vector<std::uint32_t> m_dims;
     std::vector<std::vector<StageFigures>> m_unary; ///< [variable][choice]
     std::vector<Edge> m_edges;
+    std::vector<solve::Var> m_ops; ///< by place in StageUnit::ops
+    std::vector<Result> m_handovers;
     solve::Scope m_entryScope, m_exitScope;
     std::unique_ptr<solve::BucketTree> m_tree;
     mutable std::vector<std::optional<StageFigures>> m_known;

@@ -10,6 +10,7 @@
 #include "ui/panels/pipeline_panel.h"
 #include "ui/panels/sweep_panel.h"
 #include "ui/panels/timeline_panel.h"
+#include "ui/views/legend.h"
 
 #include <QAbstractItemModelTester>
 #include <QAccessible>
@@ -27,6 +28,7 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextBrowser>
 #include <QXmlStreamReader>
 
 namespace tst_pipeline_window {
@@ -182,6 +184,7 @@ private slots:
     void pinsThatCannotHoldAreMarked();
     void timelineShowsThePlan();
     void selectionIsShared();
+    void stageIsLookedInto();
     void editedDurationChangesTheStep();
     void exports();
     void sessionBringsThePlanBack();
@@ -569,6 +572,32 @@ void TestPipelineWindow::selectionIsShared() {
     QCOMPARE(document().selectedStage(), 1);
     QCOMPARE(bars.device(), 1);
     QVERIFY(view().overlay()->stages.holds(static_cast<std::size_t>(block), 1));
+}
+
+/// A chosen stage shows what it does inside in place of the plan of one mesh; an op says both.
+void TestPipelineWindow::stageIsLookedInto() {
+    fourStages();
+    const auto whole = document().plan();
+    QCOMPARE(view().overlay()->plan, whole);
+    child<QTableView>("stagesTable")->selectRow(1);
+    wait();
+    const auto inside = plan().insideOf(1);
+    QVERIFY(inside);
+    QCOMPARE(view().overlay()->plan, inside->plan);
+    QVERIFY(child<Legend>("legend")->plainText().contains(QStringLiteral("inside stage 1")));
+    const auto& axes = inside->plan->context->mesh.axes;
+    QCOMPARE(view().overlay()->axisNames.size(), axes.size());
+    const StageUnit& unit = plan().units.units[static_cast<std::size_t>(firsts()[1])];
+    const OpId op = unit.ops.back();
+    document().selectOp(op);
+    wait();
+    QCOMPARE(view().overlay()->plan, whole);
+    const Plan& stage = *inside->plan;
+    const std::string choice = toString(
+        stage.decisions.op[op], factorRule(viewOf(*stage.context->graph, op)), stage.context->mesh);
+    const QString facts = child<QTextBrowser>("inspectorFacts")->toPlainText();
+    QVERIFY2(facts.contains(QStringLiteral("In stage 1")) && facts.contains(text(choice)),
+             qPrintable(facts));
 }
 
 void TestPipelineWindow::editedDurationChangesTheStep() {

@@ -44,9 +44,10 @@ void GraphPicture::setPlan(std::shared_ptr<const Plan> plan) {
     buildOverlaySoon();
 }
 
-void GraphPicture::setPipeline(std::shared_ptr<const PipelinePlan> pipeline) {
-    if (pipeline == m_pipeline) return;
+void GraphPicture::setPipeline(std::shared_ptr<const PipelinePlan> pipeline, int stage) {
+    if (pipeline == m_pipeline && stage == m_stage) return;
     m_pipeline = std::move(pipeline);
+    m_stage = stage;
     buildOverlaySoon();
 }
 
@@ -62,6 +63,7 @@ void GraphPicture::clear() {
     m_scene = nullptr;
     m_plan = nullptr;
     m_pipeline = nullptr;
+    m_stage = -1;
     ++m_sceneWish;
     ++m_overlayWish;
     m_sceneLane->cancel();
@@ -105,11 +107,11 @@ void GraphPicture::buildOverlaySoon() {
     std::shared_ptr<const Plan> plan = m_plan;
     if (plan && plan->context->graph != m_scene->graph) plan = nullptr;
     m_overlayLane->submit([this, wish, scene = m_scene, plan, repeats = m_repeats,
-                           pipeline = m_pipeline](const std::stop_token& stop) {
+                           pipeline = m_pipeline, stage = m_stage](const std::stop_token& stop) {
         std::shared_ptr<const GraphOverlay> overlay;
         QString error;
         try {
-            overlay = buildOverlay(scene, plan, repeats, stop, pipeline);
+            overlay = buildOverlay(scene, plan, repeats, stop, pipeline, stage);
         } catch (const Cancelled&) {
             return;
         } catch (const std::exception& failure) {

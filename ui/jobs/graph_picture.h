@@ -26,7 +26,8 @@ public:
     void setModel(std::shared_ptr<const Graph> graph, std::shared_ptr<const Folding> folding);
     void setOptions(SceneOptions options);
     void setPlan(std::shared_ptr<const Plan> plan);
-    void setPipeline(std::shared_ptr<const PipelinePlan> pipeline);
+    /// @param stage whose plan is shown in place of that of one mesh; -1 for none
+    void setPipeline(std::shared_ptr<const PipelinePlan> pipeline, int stage);
     void setRepeats(std::vector<std::size_t> repeats);
     void clear();
     bool busy() const { return m_sceneBusy || m_overlayBusy; }
@@ -45,6 +46,7 @@ private:
     std::shared_ptr<const GraphScene> m_scene;
     std::shared_ptr<const Plan> m_plan;
     std::shared_ptr<const PipelinePlan> m_pipeline;
+    int m_stage = -1;
     std::vector<std::size_t> m_repeats;
     std::uint64_t m_sceneWish = 0, m_overlayWish = 0;
     bool m_sceneBusy = false, m_overlayBusy = false;

@@ -119,6 +119,28 @@ QString InspectorPanel::figuresText(OpId op) const {
                parts.isEmpty() ? tr("none kept") : parts.join(QStringLiteral(", ")) + from);
 }
 
+QString InspectorPanel::stageText(OpId id) const {
+    const auto& job = m_document.pipeline();
+    const int stage = m_document.selectedStage();
+    if (!job || stage < 0) return {};
+    const auto inside = job->insideOf(stage);
+    if (!inside || !inside->decided[id]) return {};
+    const Plan& plan = *inside->plan;
+    const Graph& sized = *plan.context->graph;
+    const Mesh& mesh = plan.context->mesh;
+    const Choice& choice = plan.decisions.op[id];
+    const FactorRule rule = factorRule(viewOf(sized, id));
+    QString html =
+        row(tr("In stage %1").arg(stage),
+            QStringLiteral("<b>%1</b>").arg(text(toString(choice, rule, mesh)).toHtmlEscaped()) +
+                coloured(tr(" on %1").arg(text(mesh.toString())), Palette::of(this).muted));
+    for (std::size_t r = 0; r < sized.op(id).outputs.size(); ++r)
+        html +=
+            row(tr("Its result"), tensorText(sized.tensor(sized.op(id).outputs[r]).spec,
+                                             valueSide(resultLayout(choice, rule, r, mesh)), mesh));
+    return html;
+}
+
 QString InspectorPanel::opFacts(OpId id) const {
     const Graph& graph = *m_document.graph();
     const Folding& folding = *m_document.folding();
@@ -160,6 +182,7 @@ QString InspectorPanel::opFacts(OpId id) const {
         for (const TensorId tensor : op.outputs)
             html += row(tr("Result"), formatShape(graph.tensor(tensor).spec.shape));
     }
+    html += stageText(id);
     html += row(tr("Factors"), text(rule.toString()).toHtmlEscaped());
     for (const auto& [name, value] : op.attributes.values())
         html += row(text(name).toHtmlEscaped(), attributeText(value).toHtmlEscaped());

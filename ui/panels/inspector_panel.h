@@ -40,6 +40,7 @@ private:
     void refreshAlternatives();
     void refreshButtons();
     QString opFacts(OpId op) const;
+    QString stageText(OpId op) const; ///< what it does in its stage of the whole job
     QString runFacts(int run) const;
     QString row(const QString& name, const QString& html) const;
     QString tensorText(const TensorSpec& spec, const SideLayout& side, const Mesh& mesh) const;

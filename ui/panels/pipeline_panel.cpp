@@ -58,6 +58,13 @@ PipelinePanel::PipelinePanel(Document& document, QWidget* parent)
                           {tr("optimum"), tr("equal stages (Megatron)"), tr("Alpa")},
                           tr("Who divides the model"));
     form->addRow(tr("Schedules"), makeSchedules());
+    m_transfers = addChoice(form, QStringLiteral("pipelineTransfers"), tr("Transfers"),
+                            {tr("overlapped"), tr("blocking")},
+                            tr("Whether a device computes while it sends to another stage"));
+    m_insideAxes =
+        addChoice(form, QStringLiteral("pipelineInsideAxes"), tr("Mesh in a stage"),
+                  {tr("one axis"), tr("up to two axes")},
+                  tr("What the planner may cut a stage's tensors over; two take longer"));
     m_stages = addPin(form, QStringLiteral("pipelineStages"), tr("Stages"),
                       tr("Only this number of stages"));
     m_microBatches = addPin(form, QStringLiteral("pipelineMicroBatches"), tr("Micro-batches"),
@@ -170,6 +177,8 @@ void PipelinePanel::refresh() {
         setup.schedules.empty() ? PipelineRequest{}.schedules : setup.schedules;
     for (std::size_t i = 0; i < kSchedules.size(); ++i)
         m_schedules[i]->setChecked(std::ranges::find(allowed, kSchedules[i]) != allowed.end());
+    m_transfers->setCurrentIndex(setup.blockingTransfers ? 1 : 0);
+    m_insideAxes->setCurrentIndex(setup.insideAxes - 1);
     m_stages->setValue(setup.stages.value_or(0));
     m_microBatches->setValue(setup.microBatches.value_or(0));
     m_tensor->setValue(setup.pins.tensor.value_or(0));
@@ -236,6 +245,8 @@ PipelineSetup PipelinePanel::edited() const {
     for (std::size_t i = 0; i < kSchedules.size(); ++i)
         if (m_schedules[i]->isChecked()) allowed.emplace_back(kSchedules[i]);
     setup.schedules = allowed == PipelineRequest{}.schedules ? std::vector<std::string>() : allowed;
+    setup.blockingTransfers = m_transfers->currentIndex() == 1;
+    setup.insideAxes = m_insideAxes->currentIndex() + 1;
     setup.stages = pinOf(m_stages);
     setup.microBatches = pinOf(m_microBatches);
     setup.pins.tensor = pinOf(m_tensor);
@@ -255,6 +266,10 @@ QString PipelinePanel::stepLabel(const PipelineSetup& setup) const {
     };
     if (setup.planner != before.planner) return tr("Planner %1").arg(text(setup.planner));
     if (setup.schedules != before.schedules) return tr("Schedules of the pipeline");
+    if (setup.blockingTransfers != before.blockingTransfers)
+        return setup.blockingTransfers ? tr("Blocking transfers") : tr("Overlapped transfers");
+    if (setup.insideAxes != before.insideAxes)
+        return setup.insideAxes == 1 ? tr("One axis in a stage") : tr("Two axes in a stage");
     if (setup.stages != before.stages) return pin(tr("Stages"), setup.stages);
     if (setup.microBatches != before.microBatches)
         return pin(tr("Micro-batches"), setup.microBatches);

@@ -46,7 +46,8 @@ private:
     QCheckBox* m_on;
     QWidget* m_fields;
     std::vector<QCheckBox*> m_schedules;
-    QComboBox *m_planner = nullptr, *m_zero = nullptr, *m_recompute = nullptr;
+    QComboBox *m_planner = nullptr, *m_zero = nullptr, *m_recompute = nullptr,
+              *m_transfers = nullptr, *m_insideAxes = nullptr;
     QSpinBox *m_stages = nullptr, *m_microBatches = nullptr, *m_tensor = nullptr, *m_data = nullptr;
     QLabel *m_cuts, *m_state;
     QPushButton* m_free;

@@ -196,10 +196,11 @@ void TotalsPanel::refreshJob() {
     m_job->setVisible(job != nullptr);
     if (!job) return;
     const PipelineAnswer& answer = job->answer;
-    const QString schedule =
+    QString schedule =
         answer.schedule.chunks > 1
             ? tr("%1 ×%2").arg(text(answer.schedule.name())).arg(answer.schedule.chunks)
             : text(answer.schedule.name());
+    if (answer.schedule.blocking) schedule = tr("%1 with blocking transfers").arg(schedule);
     const QString certificate =
         answer.bound > 0
             ? tr("bound %1, gap %2").arg(formatTime(answer.bound), formatPercent(answer.gap()))

@@ -23,7 +23,8 @@ void GraphController::takePipeline() {
     const auto& setup = m_document.request().pipeline;
     m_view.setStagePins(setup ? setup->cuts : std::vector<int>(),
                         !m_document.pipelineError().isEmpty());
-    if (!m_document.isPlanningPipeline()) m_picture.setPipeline(m_document.pipeline());
+    if (!m_document.isPlanningPipeline())
+        m_picture.setPipeline(m_document.pipeline(), m_document.chosenStage());
     if (!m_document.pipelineError().isEmpty()) m_view.settleBoundary();
     m_view.setSelectedStage(m_document.selectedStage());
     if (m_roomForStages == setup.has_value()) return;

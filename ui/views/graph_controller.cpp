@@ -166,6 +166,8 @@ void GraphController::takeSelection() {
     const OpId op = m_document.selectedOp();
     m_view.setSelection(op, m_document.selectedRun());
     m_view.setSelectedStage(m_document.selectedStage());
+    if (!m_document.isPlanningPipeline())
+        m_picture.setPipeline(m_document.pipeline(), m_document.chosenStage());
     if (op == kNoOp) return saveSoon();
     const Folding& folding = *m_document.folding();
     const int run = folding.classes[folding.classOf[op]].run;

@@ -17,7 +17,8 @@ namespace {
 class OverlayBuilder {
 public:
     OverlayBuilder(GraphOverlay& overlay, const std::stop_token& stop)
-        : m_overlay(overlay), m_scene(*overlay.scene), m_graph(*overlay.scene->graph),
+        : m_overlay(overlay), m_scene(*overlay.scene),
+          m_graph(overlay.plan ? *overlay.plan->context->graph : *overlay.scene->graph),
           m_stop(stop) {}
 
     void build();
@@ -25,6 +26,10 @@ public:
 private:
     std::size_t repeatOf(int run) const {
         return run < 0 ? 0 : m_overlay.repeats[static_cast<std::size_t>(run)];
+    }
+    /// Whether the plan says something of an op.
+    bool decides(OpId op) const {
+        return m_overlay.plan && (!m_overlay.inside || m_overlay.inside->decided[op]);
     }
     void indexCollectives();
     void markOp(const SceneItem& item, ItemMark& mark) const;
@@ -83,7 +88,7 @@ void OverlayBuilder::indexCollectives() {
 
 TensorMark OverlayBuilder::resultMark(OpId op, std::uint32_t port) const {
     const Shape& shape = m_graph.tensor(m_graph.op(op).outputs.at(port)).spec.shape;
-    if (!m_overlay.plan) return unshardedMark(shape);
+    if (!decides(op)) return unshardedMark(shape);
     const Mesh& mesh = m_overlay.plan->context->mesh;
     const FactorRule rule = factorRule(viewOf(m_graph, op));
     return markOf(
@@ -92,7 +97,7 @@ TensorMark OverlayBuilder::resultMark(OpId op, std::uint32_t port) const {
 
 TensorMark OverlayBuilder::operandMark(OpId op, std::uint32_t port) const {
     const Shape& shape = m_graph.tensor(m_graph.op(op).inputs.at(port)).spec.shape;
-    if (!m_overlay.plan) return unshardedMark(shape);
+    if (!decides(op)) return unshardedMark(shape);
     const Mesh& mesh = m_overlay.plan->context->mesh;
     const FactorRule rule = factorRule(viewOf(m_graph, op));
     return markOf(
@@ -112,7 +117,7 @@ void OverlayBuilder::markOp(const SceneItem& item, ItemMark& mark) const {
                     add(chipMark.collectives, *collective);
         mark.chips.push_back(std::move(chipMark));
     }
-    if (!m_overlay.plan) return;
+    if (!decides(op)) return;
     const Plan& plan = *m_overlay.plan;
     const FactorRule rule = factorRule(viewOf(m_graph, op));
     mark.choice = text(toString(plan.decisions.op[op], rule, plan.context->mesh));
@@ -282,14 +287,15 @@ QString lozengeText(const Lozenge& lozenge, const GraphOverlay& overlay) {
            formatCost(lozenge.cost, overlay.unit);
 }
 
-std::shared_ptr<const GraphOverlay> buildOverlay(std::shared_ptr<const GraphScene> scene,
-                                                 std::shared_ptr<const Plan> plan,
-                                                 std::vector<std::size_t> repeats,
-                                                 const std::stop_token& stop,
-                                                 std::shared_ptr<const PipelinePlan> job) {
+std::shared_ptr<const GraphOverlay>
+buildOverlay(std::shared_ptr<const GraphScene> scene, std::shared_ptr<const Plan> plan,
+             std::vector<std::size_t> repeats, const std::stop_token& stop,
+             std::shared_ptr<const PipelinePlan> job, int stage) {
     auto overlay = std::make_shared<GraphOverlay>();
     overlay->scene = std::move(scene);
-    overlay->plan = std::move(plan);
+    if (job) overlay->inside = job->insideOf(stage);
+    if (overlay->inside) overlay->stage = stage;
+    overlay->plan = overlay->inside ? overlay->inside->plan : std::move(plan);
     overlay->repeats = std::move(repeats);
     OverlayBuilder(*overlay, stop).build();
     placeLabels(*overlay);

@@ -72,6 +72,9 @@ struct EdgeMark {
 struct GraphOverlay {
     std::shared_ptr<const GraphScene> scene;
     std::shared_ptr<const Plan> plan; ///< may be null: shapes only
+    /// Of the stage that is looked into; its plan is shown then, for the ops it decides.
+    std::shared_ptr<const StagePlan> inside;
+    int stage = -1;
     std::vector<std::size_t> repeats; ///< by run: the repeat that is looked at
     std::vector<ItemMark> items;      ///< by scene item
     std::vector<EdgeMark> edges;      ///< by scene edge
@@ -93,12 +96,13 @@ std::vector<RepeatRange> rangesOf(const Plan& plan, std::size_t run);
 /// Text of a lozenge: "AR tp 1.2 ms", backward ones with a ◂ in front.
 QString lozengeText(const Lozenge& lozenge, const GraphOverlay& overlay);
 
-/// @param repeats by run; missing or too large entries mean the last repeat. @throws Cancelled
-std::shared_ptr<const GraphOverlay> buildOverlay(std::shared_ptr<const GraphScene> scene,
-                                                 std::shared_ptr<const Plan> plan,
-                                                 std::vector<std::size_t> repeats,
-                                                 const std::stop_token& stop,
-                                                 std::shared_ptr<const PipelinePlan> job = {});
+/// @param repeats by run; missing or too large entries mean the last repeat
+/// @param stage of the job, whose own plan is shown in place of `plan`; -1 for none. @throws
+/// Cancelled
+std::shared_ptr<const GraphOverlay>
+buildOverlay(std::shared_ptr<const GraphScene> scene, std::shared_ptr<const Plan> plan,
+             std::vector<std::size_t> repeats, const std::stop_token& stop,
+             std::shared_ptr<const PipelinePlan> job = {}, int stage = -1);
 
 /// Finds room for shapes and collectives along the edges.
 void placeLabels(GraphOverlay& overlay);

@@ -63,6 +63,9 @@ std::vector<Legend::Entry> Legend::entries() const {
                                                                    : tr("memory a device");
         list.push_back({Sign::Scale, 0, tr("%1, 0 to %2").arg(what, most())});
     }
+    if (m_overlay && m_overlay->stage >= 0)
+        list.push_back({Sign::Boundary, 0,
+                        tr("inside stage %1, one micro-batch of a replica").arg(m_overlay->stage)});
     if (m_overlay && !m_overlay->axisNames.empty()) {
         for (int a = 0; a < static_cast<int>(m_overlay->axisNames.size()); ++a)
             list.push_back(

@@ -114,6 +114,7 @@ private:
 PipelineAnswer planAlpa(StagePricer& pricer, const PipelineRequest& request, int layers) {
     const auto start = std::chrono::steady_clock::now();
     PipelineAnswer answer = AlpaPlanner(pricer, request, layers).run();
+    answer.schedule.blocking = request.blockingTransfers; // in the engine; its objective has none
     const int count = static_cast<int>(answer.stages.size());
     for (int i = 0; i < count; ++i)
         answer.peakMemory =

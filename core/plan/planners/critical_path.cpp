@@ -17,12 +17,35 @@ struct StagePasses {
     std::vector<double> forward, backward, weight;
     std::vector<double> wire; ///< to the next device, and the same back; of the last one: to the
                               ///< first, where the next chunk is
+    /// Seconds more than their average that a device's forwards before its first backward take, and
+    /// its backwards after its last forward: at the ends of the model one chunk sends nothing.
+    std::vector<double> early, late;
+    /// What the very last chunk's forward, and the very first one's backward, do not send.
+    double lastUnsent = 0, firstUnsent = 0;
 
     std::size_t size() const { return forward.size(); }
     double both(std::size_t i) const { return forward[i] + backward[i]; }
     /// Time runs backwards: the schedule in a mirror.
-    StagePasses reversed() const { return {backward, forward, weight, wire}; }
+    StagePasses reversed() const {
+        return {backward, forward, weight, wire, late, early, 0, lastUnsent};
+    }
 };
+
+/// Transfers as parts of the passes that send: to the next device, and gradients to the one before.
+void block(StagePasses& p, int chunks) {
+    const std::size_t last = p.size() - 1;
+    const double wrapped = p.wire[last] * (chunks - 1) / chunks;
+    for (std::size_t i = 0; i <= last; ++i) {
+        p.forward[i] += i < last ? p.wire[i] : wrapped;
+        p.backward[i] += i > 0 ? p.wire[i - 1] : wrapped;
+    }
+    // The last chunk comes last: of the first forwards more than the average send, of the last
+    // backwards fewer.
+    p.early[last] = wrapped * static_cast<double>(last);
+    p.late[0] = -wrapped * static_cast<double>(last);
+    p.lastUnsent = wrapped;
+    std::ranges::fill(p.wire, 0.0);
+}
 
 StagePasses passesOf(const ScheduleModel& schedule, const std::vector<StagePrice>& prices) {
     StagePasses passes;
@@ -35,6 +58,9 @@ StagePasses passesOf(const ScheduleModel& schedule, const std::vector<StagePrice
         passes.wire.push_back(p.send / 2);
     }
     passes.wire.back() = wrapSeconds(prices);
+    passes.early.assign(prices.size(), 0.0);
+    passes.late = passes.early;
+    if (schedule.blocking) block(passes, schedule.chunks);
     return passes;
 }
 
@@ -42,7 +68,7 @@ StagePasses passesOf(const ScheduleModel& schedule, const std::vector<StagePrice
 std::vector<double> before(const StagePasses& p) {
     std::vector<double> sums(p.size(), 0.0);
     for (std::size_t i = 1; i < p.size(); ++i)
-        sums[i] = sums[i - 1] + p.forward[i - 1] + p.wire[i - 1];
+        sums[i] = sums[i - 1] + p.forward[i - 1] + p.wire[i - 1] - (i == 1 ? p.firstUnsent : 0);
     return sums;
 }
 
@@ -133,21 +159,24 @@ double zeroBubble(const StagePasses& p, double m) {
 std::vector<double> starts(const StagePasses& p, int chunks, const std::vector<double>& warmUp,
                            double tasks) {
     const std::size_t last = p.size() - 1;
+    const auto first = [&](std::size_t i) { // forwards up to the first backward
+        return (warmUp[i] + 1) * p.forward[i] + p.early[i];
+    };
     std::vector<double> found = before(p);
     const double through = found[last] + p.forward[last];
     const double slowest = std::ranges::max(p.forward);
     for (std::size_t i = 0, most = 0; i <= last; ++i) { // behind the slowest one before it
         if (p.forward[i] > p.forward[most]) most = i;
-        found[i] += warmUp[i] * (p.forward[most] - p.forward[i]);
+        const double own = first(i) - p.forward[i] + (i == last ? p.lastUnsent : 0);
+        found[i] += std::max(warmUp[i] * p.forward[most] - own, 0.0);
     }
     // the first micro-batch through all chunks, and back to every device
     const double round = std::max(static_cast<double>(p.size()) * slowest, through + p.wire[last]);
-    found[last] = std::max(found[last],
-                           through + (chunks - 1) * round - (warmUp[last] + 1) * p.forward[last]);
+    found[last] =
+        std::max(found[last], through + (chunks - 1) * round - p.lastUnsent - first(last));
     for (std::size_t i = last; i-- > 0;)
-        found[i] =
-            std::max(found[i], found[i + 1] + (warmUp[i + 1] + 1) * p.forward[i + 1] +
-                                   p.backward[i + 1] + p.wire[i] - (warmUp[i] + 1) * p.forward[i]);
+        found[i] = std::max(found[i],
+                            found[i + 1] + first(i + 1) + p.backward[i + 1] + p.wire[i] - first(i));
     // the first forward after a backward, to the devices behind
     for (std::size_t from = 0; from < last; ++from) {
         const double count = warmUp[from] + 2;

@@ -15,6 +15,8 @@
 // waits for the backward before it, of neighbours with the wires between them. (Cycles of timed
 // event graphs: Baccelli, Cohen, Olsder and Quadrat 1992, "Synchronization and Linearity".)
 //
+// Where transfers block they are part of the passes that send, and wires take no time.
+//
 // GPipe is exact. So are 1F1B without wires, ZB-H1 without wires where the stages differ little,
 // and interleaved schedules where the last stage is the slowest, which is where the head is; else
 // the longest path may change between devices more often than is looked for here.

@@ -99,7 +99,7 @@ private:
                 .pipeline = point.pipeline,
                 .expert = point.expert,
                 .expertTensor = point.tensor,
-                .chunks = point.chunks,
+                .chunks = point.schedule.chunks,
                 .sequenceParallel = point.sequenceParallel,
                 .samples = point.samples,
                 .batch = m_request.batch};
@@ -138,7 +138,7 @@ private:
         for (const int v : m_request.chunks) chunks = std::max(chunks, v);
         double least = std::numeric_limits<double>::infinity();
         for (const std::string& name : m_request.schedules) {
-            const ScheduleModel schedule = ScheduleModel::named(name, chunks);
+            const ScheduleModel schedule = m_request.schedule(name, chunks);
             if (schedule.kind == ScheduleKind::ZeroBubbleH1) continue; // Megatron-LM has none
             least = std::min(least,
                              boundOf(all, 0, schedule, point.microBatches, 1.0 / point.pipeline));
@@ -213,7 +213,7 @@ private:
     void addSchedules(const std::vector<StagePrice>& prices, const MegatronModel& model,
                       GridPoint point) {
         for (const std::string& name : m_request.schedules) {
-            const ScheduleModel plain = ScheduleModel::named(name);
+            const ScheduleModel plain = m_request.schedule(name);
             if (plain.kind == ScheduleKind::ZeroBubbleH1) continue; // Megatron-LM has none
             if (plain.kind != ScheduleKind::Interleaved) {
                 addPoint(plain, prices, point);
@@ -223,7 +223,7 @@ private:
                 MegatronDegrees degrees = degreesOf(point);
                 degrees.chunks = v;
                 if (brokenRule(degrees, model).empty())
-                    addPoint(ScheduleModel::named(name, v), prices, point);
+                    addPoint(m_request.schedule(name, v), prices, point);
             }
         }
     }
@@ -232,8 +232,7 @@ private:
                   GridPoint point) {
         const double m = point.microBatches;
         const int count = static_cast<int>(prices.size());
-        point.schedule = schedule.kind;
-        point.chunks = schedule.chunks;
+        point.schedule = schedule;
         point.seconds = stepSeconds(schedule, prices, m);
         double busiest = 0;
         for (int s = 0; s < count; ++s) {
@@ -305,7 +304,7 @@ const GridPoint* bestOf(const std::vector<GridPoint>& points) {
 
 PipelineAnswer answerOf(StagePricer& pricer, const PipelineRequest&, const GridPoint& point) {
     PipelineAnswer answer;
-    answer.schedule = {point.schedule, point.chunks};
+    answer.schedule = point.schedule;
     answer.microBatches = point.microBatches;
     const StageOptionInfo option = optionOf(point);
     StagePricer::Replica& replica = pricer.replica(option.replica);
@@ -321,8 +320,9 @@ PipelineAnswer answerOf(StagePricer& pricer, const PipelineRequest&, const GridP
 PipelineSetup setupOf(const GridPoint& point) {
     PipelineSetup setup;
     setup.planner = "megatron";
-    setup.schedules = {std::string(ScheduleModel{point.schedule, point.chunks}.name())};
-    if (point.schedule == ScheduleKind::Interleaved) setup.chunks = point.chunks;
+    setup.schedules = {std::string(point.schedule.name())};
+    if (point.schedule.kind == ScheduleKind::Interleaved) setup.chunks = point.schedule.chunks;
+    setup.blockingTransfers = point.schedule.blocking;
     setup.microBatches = point.microBatches;
     setup.stages = point.pipeline;
     StagePins& pins = setup.pins;
@@ -342,11 +342,11 @@ std::string gridJson(const std::vector<GridPoint>& points) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const GridPoint& p : points)
         list.push_back({{"tp", p.tensor},
-                        {"schedule", ScheduleModel{p.schedule, p.chunks}.name()},
+                        {"schedule", p.schedule.name()},
                         {"sp", p.sequenceParallel},
                         {"cp", p.context},
                         {"pp", p.pipeline},
-                        {"vpp", p.chunks},
+                        {"vpp", p.schedule.chunks},
                         {"ep", p.expert},
                         {"dp", p.data},
                         {"micro_batch", p.samples},
@@ -375,9 +375,9 @@ std::string gridText(const std::vector<GridPoint>& points, std::size_t most) {
         text += fmt::format("{:>4}{:>4}{:>4}{:>4}{:>4}{:>4}{:>5}{:>4}{:>5}{:>6} {:<10}{:>9.4f} s"
                             "{:>8.1f} GiB{:>7.1f} %{}\n",
                             p.tensor, p.sequenceParallel ? "on" : "-", p.context, p.pipeline,
-                            p.chunks, p.expert, p.data, p.samples, p.microBatches, p.policy.zero,
-                            recomputeText(p.policy), p.seconds, p.memory / kGiB, 100 * p.bubble,
-                            p.front ? "  front" : "");
+                            p.schedule.chunks, p.expert, p.data, p.samples, p.microBatches,
+                            p.policy.zero, recomputeText(p.policy), p.seconds, p.memory / kGiB,
+                            100 * p.bubble, p.front ? "  front" : "");
     }
     return text;
 }

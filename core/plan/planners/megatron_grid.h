@@ -17,8 +17,8 @@
 namespace shardlens {
 
 struct GridPoint {
-    ScheduleKind schedule = ScheduleKind::OneFOneB;
-    int tensor = 1, pipeline = 1, chunks = 1, data = 1;
+    ScheduleModel schedule{};
+    int tensor = 1, pipeline = 1, data = 1;
     int context = 1, expert = 1;
     bool sequenceParallel = false;
     int samples = 1; ///< of a data-parallel rank's micro-batch

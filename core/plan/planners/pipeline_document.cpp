@@ -3,12 +3,14 @@
 #include "core/plan/planners/pipeline_document.h"
 
 #include "core/error.h"
+#include "core/plan/planners/stage_plans.h"
 #include "core/plan/planners/virtual_stages.h"
 #include "core/units.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace shardlens {
 
@@ -158,13 +160,49 @@ PipelineAnswer evaluatePipeline(const PipelineDocument& document, StagePricer& p
     return answer;
 }
 
+namespace {
+
+/// Whether an op reads a weight matrix.
+bool readsWeights(const Graph& graph, OpId op) {
+    return std::ranges::any_of(graph.op(op).inputs, [&](TensorId in) {
+        return in != kNoTensor && graph.tensor(in).spec.shape.size() > 1 &&
+               graph.op(graph.tensor(in).producer).kind == OpKind::Parameter;
+    });
+}
+
+/// What ops with weights do in the first stage of each mesh, in the longest run of units alike.
+std::string insideText(const PipelineAnswer& answer, StagePricer& pricer) {
+    std::string text;
+    const StagePlan* before = nullptr;
+    const auto plans = stagePlans(pricer, answer.stages, answer.schedule.chunks);
+    for (std::size_t s = 0; s < plans.size(); ++s) {
+        if (plans[s].get() == std::exchange(before, plans[s].get())) continue;
+        const Graph& graph = *plans[s]->plan->context->graph;
+        const StageUnits& units = pricer.model(answer.stages[s].option.replica.samples)->units;
+        const auto all =
+            choicesOf(*plans[s], units, virtualStages(units, answer.stages, answer.schedule.chunks),
+                      static_cast<int>(s));
+        const UnitChoices& most = *std::ranges::max_element(
+            all, {}, [](const UnitChoices& unit) { return unit.last - unit.first; });
+        std::vector<std::string> choices;
+        for (const auto& [op, choice] : most.choices)
+            if (readsWeights(graph, op)) choices.push_back(graph.op(op).name + " " + choice);
+        text += fmt::format("  in stage {}, units {}-{}: {}\n", s, most.first, most.last,
+                            choices.empty() ? "every weight is whole"
+                                            : fmt::format("{}", fmt::join(choices, ", ")));
+    }
+    return text;
+}
+
+} // namespace
+
 std::string toText(const PipelineDocument& document, const PipelineAnswer& answer,
                    StagePricer& pricer) {
-    std::string text =
-        fmt::format("{} on {} x {}: {} stages, {}{}, {} micro-batches\n", document.model,
-                    document.nodes, document.cluster, answer.stages.size(), answer.schedule.name(),
-                    answer.schedule.chunks > 1 ? fmt::format(" x {}", answer.schedule.chunks) : "",
-                    answer.microBatches);
+    std::string text = fmt::format(
+        "{} on {} x {}: {} stages, {}{}{}, {} micro-batches\n", document.model, document.nodes,
+        document.cluster, answer.stages.size(), answer.schedule.name(),
+        answer.schedule.chunks > 1 ? fmt::format(" x {}", answer.schedule.chunks) : "",
+        answer.schedule.blocking ? " with blocking transfers" : "", answer.microBatches);
     text += fmt::format("  step          {:.4f} s", answer.seconds);
     if (answer.bound > 0)
         text += fmt::format(", no plan below {:.4f} s (gap {:.2f} %)", answer.bound,
@@ -188,7 +226,7 @@ std::string toText(const PipelineDocument& document, const PipelineAnswer& answe
                             s.price.inputGrad, s.price.weightGrad, s.price.perMicroBatch / kGiB,
                             chunksName(units, pieces, static_cast<int>(i)));
     }
-    return text;
+    return text + insideText(answer, pricer);
 }
 
 } // namespace shardlens

@@ -30,8 +30,9 @@ PipelineDocument documentOf(const PipelineAnswer& answer, const StagePricer& pri
                             const PipelineRequest& request, std::string model, std::string madeBy);
 
 std::string toJson(const PipelineDocument& document);
-/// With figures, for reports: time, bound, gap, memory, by stage.
-std::string toJson(const PipelineDocument& document, const PipelineAnswer& answer);
+/// With figures, for reports: time, bound, gap, memory, by stage, and what ops do inside of each.
+std::string toJson(const PipelineDocument& document, const PipelineAnswer& answer,
+                   StagePricer& pricer);
 /// Figures are skipped. @throws InputError
 PipelineDocument pipelineFromJson(const std::string& text);
 

@@ -106,6 +106,8 @@ PipelineRequest pipelineRequest(const PlanRequest& request) {
     const PipelineSetup& setup = *request.pipeline;
     if (!setup.schedules.empty()) result.schedules = setup.schedules;
     if (setup.chunks) result.chunks = {*setup.chunks};
+    result.blockingTransfers = setup.blockingTransfers;
+    result.insideAxes = setup.insideAxes;
     result.microBatches = setup.microBatches;
     result.cuts = setup.cuts;
     result.stages = setup.stages.value_or(0);

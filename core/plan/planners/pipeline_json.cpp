@@ -2,6 +2,7 @@
 // The JSON form of whole-plan documents; see pipeline_document.h.
 #include "core/error.h"
 #include "core/plan/planners/pipeline_document.h"
+#include "core/plan/planners/stage_plans.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,7 @@ Json asJson(const PipelineDocument& d) {
             {"made_by", d.madeBy},
             {"schedule", d.schedule.name()},
             {"chunks", d.schedule.chunks},
+            {"transfers", transfersText(d.schedule.blocking)},
             {"micro_batches", d.microBatches},
             {"stages", std::move(stages)},
             {"provenance", Json(d.provenance)}};
@@ -119,15 +121,32 @@ PipelineDocument::Stage stageFrom(const Json& json) {
     return stage;
 }
 
+Json insideJson(const StagePlan& plan, StagePricer& pricer, const PipelineAnswer& answer,
+                int stage) {
+    Json list = Json::array();
+    const StageUnits& units =
+        pricer.model(plan.plan->context->request.batch)->units; // of one micro-batch
+    const auto pieces = virtualStages(units, answer.stages, answer.schedule.chunks);
+    for (const UnitChoices& unit : choicesOf(plan, units, pieces, stage)) {
+        Json choices = Json::object();
+        for (const auto& [op, choice] : unit.choices)
+            choices[plan.plan->context->graph->op(op).name] = choice;
+        list.push_back({{"first", unit.first}, {"last", unit.last}, {"choices", choices}});
+    }
+    return list;
+}
+
 } // namespace
 
 std::string toJson(const PipelineDocument& document) {
     return asJson(document).dump();
 }
 
-std::string toJson(const PipelineDocument& document, const PipelineAnswer& answer) {
+std::string toJson(const PipelineDocument& document, const PipelineAnswer& answer,
+                   StagePricer& pricer) {
     Json json = asJson(document);
     const int count = static_cast<int>(answer.stages.size());
+    const auto inside = stagePlans(pricer, answer.stages, answer.schedule.chunks);
     for (int i = 0; i < count; ++i) {
         const StagePrice& p = answer.stages[static_cast<std::size_t>(i)].price;
         json["stages"][static_cast<std::size_t>(i)]["figures"] = {
@@ -140,7 +159,8 @@ std::string toJson(const PipelineDocument& document, const PipelineAnswer& answe
             {"resident_bytes", p.resident},
             {"micro_batch_bytes", p.perMicroBatch},
             {"memory_bytes",
-             stageMemory(p, answer.schedule, count - 1 - i, count, answer.microBatches)}};
+             stageMemory(p, answer.schedule, count - 1 - i, count, answer.microBatches)},
+            {"inside", insideJson(*inside[static_cast<std::size_t>(i)], pricer, answer, i)}};
     }
     json["figures"] = {{"time_s", answer.seconds},
                        {"bound_s", answer.bound},
@@ -156,7 +176,7 @@ PipelineDocument pipelineFromJson(const std::string& text) {
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded() || !json.is_object()) refuse("the text is no JSON object");
     checkKeys(json, {"version", "kind", "model", "cluster", "nodes", "batch", "made_by", "schedule",
-                     "chunks", "micro_batches", "stages", "provenance", "figures"});
+                     "chunks", "transfers", "micro_batches", "stages", "provenance", "figures"});
     number(json, "version", 1, kVersion);
     if (textOf(json, "kind") != "pipeline") refuse("'kind' must be \"pipeline\"");
     PipelineDocument d;
@@ -165,9 +185,14 @@ PipelineDocument pipelineFromJson(const std::string& text) {
     d.nodes = number(json, "nodes", 1);
     d.batch = whole(json, "batch", 1);
     d.madeBy = textOf(json, "made_by");
+    const std::string transfers =
+        json.contains("transfers") ? textOf(json, "transfers") : std::string(transfersText(false));
+    if (transfers != transfersText(false) && transfers != transfersText(true))
+        refuse(fmt::format("'transfers' must be \"{}\" or \"{}\"", transfersText(false),
+                           transfersText(true)));
     try {
-        d.schedule =
-            ScheduleModel::named(textOf(json, "schedule"), number(json, "chunks", 1, 1024));
+        d.schedule = ScheduleModel::named(textOf(json, "schedule"), number(json, "chunks", 1, 1024),
+                                          transfers == transfersText(true));
     } catch (const PlanError& error) {
         refuse(error.problem());
     }

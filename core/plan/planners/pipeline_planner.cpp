@@ -189,6 +189,7 @@ schedule::ScheduleSpec scheduleOf(const ScheduleModel& schedule,
     spec.devices = static_cast<std::uint32_t>(prices.size());
     spec.microBatches = static_cast<std::uint32_t>(microBatches);
     spec.chunks = static_cast<std::uint32_t>(schedule.chunks);
+    if (schedule.blocking) spec.transfers = schedule::Transfers::Blocking;
     spec.times.clear();
     spec.transfer.clear();
     const double share = schedule.chunks;

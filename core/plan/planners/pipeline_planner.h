@@ -25,12 +25,19 @@ struct PipelineRequest {
     std::vector<int> chunks{2, 3, 4, 6}; ///< of interleaved schedules
     std::int64_t largestSamples = 64;    ///< of one replica's micro-batch
     int largestContext = 8;              ///< context-parallel degree of equal-stage plans
+    int insideAxes = 1;             ///< most axes of a replica's mesh in the free search: 1 or 2
+    bool blockingTransfers = false; ///< between stages; see ScheduleModel::blocking
     // Pins.
     std::optional<int> microBatches;
     std::vector<int> cuts; ///< units that a stage must begin with
     int stages = 0;        ///< how many; 0 = any
     StagePins pins;        ///< of every stage
     double tolerance = 0.009, resolution = 0.004;
+
+    /// @throws PlanError as ScheduleModel::named
+    ScheduleModel schedule(std::string_view name, int deviceChunks = 1) const {
+        return ScheduleModel::named(name, deviceChunks, blockingTransfers);
+    }
 };
 
 struct PlannedStage {

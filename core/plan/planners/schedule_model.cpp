@@ -25,9 +25,9 @@ constexpr std::array kNames{std::pair{ScheduleKind::GPipe, std::string_view("gpi
 
 } // namespace
 
-ScheduleModel ScheduleModel::named(std::string_view name, int chunks) {
+ScheduleModel ScheduleModel::named(std::string_view name, int chunks, bool blocking) {
     for (const auto& [kind, known] : kNames)
-        if (known == name) return {kind, kind == ScheduleKind::Interleaved ? chunks : 1};
+        if (known == name) return {kind, kind == ScheduleKind::Interleaved ? chunks : 1, blocking};
     throw PlanError(fmt::format("no schedule '{}' can be searched for", name), "schedule",
                     "use gpipe, 1f1b, interleaved or zb-h1");
 }
@@ -59,8 +59,15 @@ double ScheduleModel::fill(const StagePrice& price) const {
     return ownFill(price) + times * price.send;
 }
 
+/// Seconds that one chunk of a micro-batch at least keeps its device from computing, on its way to
+/// the next.
+double ScheduleModel::blocked(const StagePrice& price) const {
+    return blocking ? price.send / 2 : 0;
+}
+
 double ScheduleModel::gate(const StagePrice& price, double microBatches) const {
-    return microBatches * price.seconds() + price.step - ownFill(price);
+    return microBatches * price.seconds() + (microBatches * chunks - 1) * blocked(price) +
+           price.step - ownFill(price);
 }
 
 /// A second pass is one of all chunks. In GPipe all stages wait for the last one in between.
@@ -111,6 +118,10 @@ bool ScheduleModel::needsStages() const {
 bool ScheduleModel::runs(int stages, int microBatches) const {
     if (kind == ScheduleKind::Interleaved) return microBatches % stages == 0;
     return kind != ScheduleKind::ZeroBubbleH1 || microBatches >= stages;
+}
+
+std::string_view transfersText(bool blocking) {
+    return blocking ? "blocking" : "overlapped";
 }
 
 double wrapSeconds(const std::vector<StagePrice>& prices) {

@@ -14,6 +14,9 @@
 // wait is shorter. (In interleaved schedules this is so if the last stage is the slowest, as one
 // with the head is. In ZB-H1 nothing is granted, as weight gradients may fill the wait: where its
 // stages differ much the sum is above the step, by 0.8 % in the worst case of the tests.)
+// Where transfers block (Megatron-LM's send and receive wait for each other, p2p_communication.py)
+// the sender's passes are longer by them. A stage's own cut is part of its gate then; what it sends
+// back to the stage before it is not, so that sums are a bound but need not be met.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +43,11 @@ enum class ScheduleKind : std::uint8_t { GPipe, OneFOneB, Interleaved, ZeroBubbl
 
 struct ScheduleModel {
     ScheduleKind kind = ScheduleKind::OneFOneB;
-    int chunks = 1; ///< of a device's layers; more than 1 only where interleaved
+    int chunks = 1;        ///< of a device's layers; more than 1 only where interleaved
+    bool blocking = false; ///< a device computes nothing while it sends
 
     /// As core/schedule names it. @throws PlanError with the names there are
-    static ScheduleModel named(std::string_view name, int chunks = 1);
+    static ScheduleModel named(std::string_view name, int chunks = 1, bool blocking = false);
     std::string_view name() const;
 
     double fill(const StagePrice& price) const;
@@ -67,7 +71,11 @@ struct ScheduleModel {
 
 private:
     double ownFill(const StagePrice& price) const;
+    double blocked(const StagePrice& price) const;
 };
+
+/// "overlapped" or "blocking"
+std::string_view transfersText(bool blocking);
 
 /// From the last device back to the first, where its next chunk is, seconds: interleaved schedules
 /// only. As much crosses there as between the last two.

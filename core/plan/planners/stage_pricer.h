@@ -67,6 +67,7 @@ public:
         /// No policy has fewer seconds a step. @param update, parameters as of UnitFloor
         double leastStep(double update, double parameters, int replicas);
         const StagedModel& model() const { return m_table.model(); }
+        const Cluster& pool() const { return m_pool; }
         StageTable& table() { return m_table; }
         int devices() const { return m_devices; }
         /// Whether so many replicas can lie on whole nodes, or inside one.

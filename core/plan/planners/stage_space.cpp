@@ -34,6 +34,19 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
     return found;
 }
 
+/// Of powers of two; the first of two axes is at least as long as the second, as the links inside a
+/// node are alike.
+std::vector<std::vector<AxisSize>> meshesInside(int devicesPerNode, int mostAxes) {
+    std::vector<std::vector<AxisSize>> meshes;
+    for (int outer = 1; outer <= devicesPerNode; outer *= 2) {
+        meshes.push_back({{"tp", outer}});
+        if (mostAxes == 1) continue;
+        for (int inner = 2; inner <= outer && outer * inner <= devicesPerNode; inner *= 2)
+            meshes.push_back({{"tp", outer}, {"tp2", inner}});
+    }
+    return meshes;
+}
+
 } // namespace
 
 StageSpace::StageSpace(StagePricer& pricer, const PipelineRequest& request)
@@ -91,16 +104,16 @@ const std::vector<StageOptionInfo>& StageSpace::options(std::int64_t samples) {
     if (!isNew) return found;
     const auto pools = static_cast<std::uint8_t>(m_pricer.pools().size());
     for (std::uint8_t pool = 0; pool < pools; ++pool)
-        for (int tp = 1; tp <= m_pricer.pools()[pool].devicesPerNode; tp *= 2)
+        for (const std::vector<AxisSize>& axes :
+             meshesInside(m_pricer.pools()[pool].devicesPerNode, m_request.insideAxes))
             for (const std::int64_t each : m_sizes) {
                 if (samples % each != 0) continue;
-                const std::int64_t replicas = samples / each;
-                if (replicas * tp > m_pricer.pools()[pool].devices()) continue;
-                const ReplicaKey key{pool, {{"tp", tp}}, each, 0};
-                if (!m_pricer.replica(key).fits(static_cast<int>(replicas))) continue;
+                StageOptionInfo option{{pool, axes, each, 0}, static_cast<int>(samples / each)};
+                if (option.devices() > m_pricer.pools()[pool].devices() ||
+                    !m_pricer.replica(option.replica).fits(option.replicas))
+                    continue;
                 for (int v = 0; v < static_cast<int>(StagePricer::variants().size()); ++v) {
-                    const StageOptionInfo option{{pool, {{"tp", tp}}, each, v},
-                                                 static_cast<int>(replicas)};
+                    option.replica.variant = v;
                     if (allows(m_request.pins, option)) found.push_back(option);
                 }
             }
@@ -159,11 +172,11 @@ std::vector<PipelineCombination> StageSpace::combinations() {
         if (choices.empty()) continue;
         if (m_request.microBatches && *m_request.microBatches != m) continue;
         for (const std::string& name : m_request.schedules) {
-            const ScheduleModel plain = ScheduleModel::named(name);
+            const ScheduleModel plain = m_request.schedule(name);
             std::vector<int> chunks{1};
             if (plain.kind == ScheduleKind::Interleaved) chunks = m_request.chunks;
             for (const int v : chunks) {
-                const ScheduleModel schedule = ScheduleModel::named(name, v);
+                const ScheduleModel schedule = m_request.schedule(name, v);
                 if (!schedule.needsStages()) {
                     add(samples, m, schedule, m_request.stages,
                         boundOf(choices, schedule, m, m_request.stages));

@@ -334,12 +334,18 @@ GridSweep runGrid(const SweepSource& model, const PlanRequest& base, std::stop_t
                      .bubble = p.bubble,
                      .fits = p.fits,
                      .front = p.front};
-        row.values = {p.tensor,       p.sequenceParallel ? "on" : "off",
-                      p.context,      p.pipeline,
-                      p.chunks,       p.expert,
-                      p.data,         p.samples,
-                      p.microBatches, std::string(ScheduleModel{p.schedule, p.chunks}.name()),
-                      p.policy.zero,  std::string(recomputeText(p.policy))};
+        row.values = {p.tensor,
+                      p.sequenceParallel ? "on" : "off",
+                      p.context,
+                      p.pipeline,
+                      p.schedule.chunks,
+                      p.expert,
+                      p.data,
+                      p.samples,
+                      p.microBatches,
+                      std::string(p.schedule.name()),
+                      p.policy.zero,
+                      std::string(recomputeText(p.policy))};
         table.rows.push_back(std::move(row));
     }
     return sweep;

@@ -170,8 +170,10 @@ private slots:
     /// The mean over a region of a plane is the plane at its middle.
     void regionsOfAPlane() {
         Array x = numbers({1, 1, 6, 8}, std::vector<double>(48));
-        for (std::size_t i = 0; i < 48; ++i)
-            x.reals[i] = 2 * static_cast<double>(i % 8) - 3 * static_cast<double>(i / 8) + 1;
+        for (std::size_t row = 0; row < 6; ++row)
+            for (std::size_t column = 0; column < 8; ++column)
+                x.reals[row * 8 + column] =
+                    2 * static_cast<double>(column) - 3 * static_cast<double>(row) + 1;
         const KernelCase op(OpKind::RoiAlign,
                             {x, numbers({1, 4}, {1.5, 1, 5.5, 4}), integers({1}, {0})},
                             {{"height", kOne}, {"width", kOne}, {"half_pixel", kOne}});

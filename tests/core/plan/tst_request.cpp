@@ -30,13 +30,17 @@ PlanRequest fullRequest() {
     request.alpha = {1e-6, 5e-324};
     request.beta = {0.0, 1.7976931348623157e308};
     request.pins = {{"layers.57.*.q_proj", "b@dp,n@tp"}, {"class:Gemm \"ü\"\n", "replicated"}};
-    request.pipeline = PipelineSetup{"megatron",
-                                     {"interleaved", "1f1b"},
-                                     4,
-                                     64,
-                                     8,
-                                     {3, 97},
-                                     {8, 2, 0, Recompute::Selective, 2, 4, 2, true}};
+    PipelineSetup setup;
+    setup.planner = "megatron";
+    setup.schedules = {"interleaved", "1f1b"};
+    setup.chunks = 4;
+    setup.blockingTransfers = true;
+    setup.insideAxes = 2;
+    setup.microBatches = 64;
+    setup.stages = 8;
+    setup.cuts = {3, 97};
+    setup.pins = {8, 2, 0, Recompute::Selective, 2, 4, 2, true};
+    request.pipeline = setup;
     return request;
 }
 
@@ -76,7 +80,8 @@ void TestRequest::fullHasTheCanonicalText() {
                     R"("pins":[{"target":"layers.57.*.q_proj","choice":"b@dp,n@tp"},)"
                     R"({"target":"class:Gemm \"ü\"\n","choice":"replicated"}],)"
                     R"("pipeline":{"planner":"megatron","schedules":["interleaved","1f1b"],)"
-                    R"("chunks":4,"micro_batches":64,"stages":8,"cuts":[3,97],"tensor":8,)"
+                    R"("chunks":4,"transfers":"blocking","inside_axes":2,"micro_batches":64,)"
+                    R"("stages":8,"cuts":[3,97],"tensor":8,)"
                     R"("data":2,"zero":0,"recompute":"selective","inside":2,"context":4,)"
                     R"("expert":2,"sequence_parallel":true}})"));
 }

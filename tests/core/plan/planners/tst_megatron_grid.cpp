@@ -322,8 +322,8 @@ void TestMegatronGrid::points() {
         QCOMPARE(g.tensor * g.context * g.pipeline * g.data, 16);
         QCOMPARE(g.samples * g.data * g.microBatches, 32);
         QCOMPARE(g.expert, 1);
-        QVERIFY(brokenRule({16, g.tensor, g.context, g.pipeline, g.expert, g.tensor, g.chunks,
-                            g.sequenceParallel, g.samples, 32},
+        QVERIFY(brokenRule({16, g.tensor, g.context, g.pipeline, g.expert, g.tensor,
+                            g.schedule.chunks, g.sequenceParallel, g.samples, 32},
                            model)
                     .empty());
     }
@@ -342,7 +342,7 @@ void TestMegatronGrid::points() {
         return std::ranges::find_if(grid, [&](const GridPoint& g) {
             return g.tensor == wanted.tensor && g.sequenceParallel == wanted.sequenceParallel &&
                    g.context == wanted.context && g.pipeline == wanted.pipeline &&
-                   g.chunks == wanted.chunks && g.samples == wanted.samples &&
+                   g.schedule.chunks == wanted.schedule.chunks && g.samples == wanted.samples &&
                    g.schedule == wanted.schedule && g.policy == wanted.policy;
         });
     };

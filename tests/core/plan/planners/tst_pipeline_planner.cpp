@@ -7,6 +7,7 @@
 #include "core/plan/planners/megatron_grid.h"
 #include "core/plan/planners/pipeline_document.h"
 #include "core/plan/planners/pipeline_job.h"
+#include "core/plan/planners/stage_plans.h"
 #include "tests/core/support/models.h"
 #include "tests/test_program.h"
 
@@ -56,6 +57,9 @@ private slots:
     void document();
     void brokenDocuments();
     void validator();
+    void insideOfStages();
+    void stagesOfTwoMeshes();
+    void twoAxesInside();
 
 private:
     /// Eight layers of GPT-3 on sixteen devices: most tests ask about them, and prices are kept.
@@ -127,13 +131,30 @@ void TestPipelinePlanner::closedForms() {
     QFETCH(int, stages);
     QFETCH(int, microBatches);
     QFETCH(QString, stagesAre);
-    const ScheduleModel model = ScheduleModel::named(schedule.toStdString(), chunks);
     const std::vector<StagePrice> prices = stagesThatAre(stagesAre, stages);
-    const double closed = stepSeconds(model, prices, microBatches);
-    const double simulated = simulatedSeconds(model, prices, microBatches);
-    const std::string text = fmt::format("{} against {}", closed, simulated);
-    QVERIFY2(closed <= simulated * (1 + 1e-12), text.c_str());
-    QVERIFY2(closed >= simulated * (1 - (stagesAre == "equal" ? 1e-9 : 5e-3)), text.c_str());
+    for (const bool blocking : {false, true}) {
+        const ScheduleModel model = ScheduleModel::named(schedule.toStdString(), chunks, blocking);
+        const double closed = stepSeconds(model, prices, microBatches);
+        const double simulated = simulatedSeconds(model, prices, microBatches);
+        const std::string text = fmt::format("{} against {}{}", closed, simulated,
+                                             blocking ? " where transfers block" : "");
+        QVERIFY2(closed <= simulated * (1 + 1e-12), text.c_str());
+        QVERIFY2(closed >= simulated * (1 - (stagesAre == "equal" ? 1e-9 : 5e-3)), text.c_str());
+    }
+}
+
+void compareSums(const ScheduleModel& model, const char* are, int p, int m) {
+    const std::vector<StagePrice> prices = stagesThatAre(are, p);
+    std::vector<PipelineStage> stages;
+    for (const StagePrice& price : prices)
+        stages.push_back({0, 0, {.fill = model.fill(price), .gate = model.gate(price, m)}});
+    const double sums = pipelineSeconds(stages, model.spare(m), model.spareAhead(m));
+    const double closed = stepSeconds(model, prices, m);
+    const std::string text =
+        fmt::format("{} {}{} p={} m={} {}: {} against {}", model.name(), model.chunks,
+                    model.blocking ? " blocking" : "", p, m, are, sums, closed);
+    QVERIFY2(sums <= closed * (1 + 1e-12), text.c_str());
+    if (QString(are) == "equal") QVERIFY2(sums >= closed * (1 - 1e-12), text.c_str());
 }
 
 /// What a search adds up over stages is never above the closed form where it need not be
@@ -146,25 +167,12 @@ void TestPipelinePlanner::sumsOverStages() {
                 for (const char* are :
                      {"equal", "equal, slow wire", "with a head", "with a large head",
                       "slower and slower", "quicker and quicker", "with a slow beginning"}) {
-                    const ScheduleModel model = ScheduleModel::named(name, chunks);
                     const bool slowEnd = QString(are) != "quicker and quicker" &&
                                          QString(are) != "with a slow beginning";
                     if (chunks > 1 && !slowEnd) continue;
-                    if (model.kind == ScheduleKind::ZeroBubbleH1 && QString(are) != "equal")
-                        continue;
-                    const std::vector<StagePrice> prices = stagesThatAre(are, p);
-                    std::vector<PipelineStage> stages;
-                    for (const StagePrice& price : prices)
-                        stages.push_back(
-                            {0, 0, {.fill = model.fill(price), .gate = model.gate(price, m)}});
-                    const double sums =
-                        pipelineSeconds(stages, model.spare(m), model.spareAhead(m));
-                    const double closed = stepSeconds(model, prices, m);
-                    const std::string text = fmt::format("{} {} p={} m={} {}: {} against {}", name,
-                                                         chunks, p, m, are, sums, closed);
-                    QVERIFY2(sums <= closed * (1 + 1e-12), text.c_str());
-                    if (QString(are) == "equal")
-                        QVERIFY2(sums >= closed * (1 - 1e-12), text.c_str());
+                    if (QString(name) == "zb-h1" && QString(are) != "equal") continue;
+                    for (const bool blocking : {false, true})
+                        compareSums(ScheduleModel::named(name, chunks, blocking), are, p, m);
                 }
 }
 
@@ -210,10 +218,17 @@ void TestPipelinePlanner::engine() {
     PipelineRequest request;
     request.batch = batch;
     request.schedules = {schedule.toStdString()};
-    const PipelineAnswer answer = planPipeline(p, request);
-    QVERIFY2(std::abs(answer.simulated / answer.seconds - 1) < 5e-3,
-             qPrintable(QString("%1 s against %2 s").arg(answer.seconds).arg(answer.simulated)));
-    QVERIFY2(answer.gap() <= 0.015, fmt::format("{}", answer.gap()).c_str());
+    for (const bool blocking : {false, true}) {
+        if (blocking && (nodes > 4 || schedule == "zb-h1")) break; // see critical_path.h
+        request.blockingTransfers = blocking;
+        const PipelineAnswer answer = planPipeline(p, request);
+        QCOMPARE(answer.schedule.blocking, blocking);
+        const std::string text =
+            fmt::format("{} s against {} s, gap {}{}", answer.seconds, answer.simulated,
+                        answer.gap(), blocking ? ", transfers block" : "");
+        QVERIFY2(std::abs(answer.simulated / answer.seconds - 1) < 5e-3, text.c_str());
+        if (!blocking) QVERIFY2(answer.gap() <= 0.015, text.c_str());
+    }
 }
 
 /// In flight by reference schedules.md section 2: GPipe m, 1F1B p - k, ZB-H1 p, interleaved on the
@@ -364,7 +379,7 @@ void TestPipelinePlanner::pointsAsPlans() {
         QCOMPARE(answer.seconds, points[i].seconds);
         QCOMPARE(answer.peakMemory, points[i].memory);
         QCOMPARE(static_cast<int>(answer.stages.size()), points[i].pipeline);
-        QVERIFY(answer.schedule == (ScheduleModel{points[i].schedule, points[i].chunks}));
+        QVERIFY(answer.schedule == points[i].schedule);
         ++opened;
     }
     QVERIFY(opened >= 10);
@@ -397,8 +412,8 @@ void TestPipelinePlanner::grid() {
     for (const GridPoint& point : points) {
         QCOMPARE(point.tensor * point.context * point.pipeline * point.data, 16);
         QCOMPARE(point.samples * point.data * point.microBatches, 32);
-        QVERIFY(8 % (point.pipeline * point.chunks) == 0 || point.pipeline == 1);
-        if (point.chunks > 1) QCOMPARE(point.microBatches % point.pipeline, 0);
+        QVERIFY(8 % (point.pipeline * point.schedule.chunks) == 0 || point.pipeline == 1);
+        if (point.schedule.chunks > 1) QCOMPARE(point.microBatches % point.pipeline, 0);
         QVERIFY(point.bubble >= -1e-9 && point.bubble < 1);
         const bool beaten = std::ranges::any_of(points, [&](const GridPoint& other) {
             return other.seconds < point.seconds && other.memory < point.memory;
@@ -420,58 +435,86 @@ void TestPipelinePlanner::order_data() {
     QTest::newRow("single-GPU nodes") << false;
 }
 
-/// GPT-XL (24 layers of 2048, sequence 2048, batch 1024, 8 replicas, micro-batch 1) on 64 V100.
-void TestPipelinePlanner::order() {
-    QFETCH(bool, fastNodes);
-    SHARDLENS_SKIP_LARGE(fastNodes);
-    Cluster cluster = clusterByName("p3.16xlarge", 8);
-    if (!fastNodes) cluster.scaleUp = cluster.scaleOut;
-    StagePricer p{{cluster}, [](std::int64_t samples) {
-                      PlanRequest request = onCluster("dgx-a100", 1, "tp=8", samples, 2048);
-                      ImportOptions options = importOptions(request);
-                      const auto path = std::filesystem::temp_directory_path() / "gpt-xl.json";
-                      std::ofstream(path)
-                          << R"({"model_type":"gpt2","n_embd":2048,"n_layer":24,"n_head":32,)"
-                             R"("n_positions":2048,"vocab_size":51200,"torch_dtype":"float16"})";
-                      const ModelBundle bundle = loadModel(path, options);
-                      std::filesystem::remove(path);
-                      return stagedModel(bundle.graph, bundle.folding);
-                  }};
+/// A layout of GPT-XL on 64 V100 with 8 replicas, and its seconds a step (reference planners.md
+/// 3.13).
+struct MeasuredLayout {
+    int pipeline, tensor;
+    double seconds;
+};
+
+/// GPT-XL: 24 layers of 2048, sequence 2048, as Megatron-LM runs it.
+StagePricer gptXl(const Cluster& cluster) {
+    return {{cluster}, [](std::int64_t samples) {
+                PlanRequest request = onCluster("dgx-a100", 1, "tp=8", samples, 2048);
+                ImportOptions options = importOptions(request);
+                const auto path = std::filesystem::temp_directory_path() / "gpt-xl.json";
+                std::ofstream(path)
+                    << R"({"model_type":"gpt2","n_embd":2048,"n_layer":24,"n_head":32,)"
+                       R"("n_positions":2048,"vocab_size":51200,"torch_dtype":"float16"})";
+                const ModelBundle bundle = loadModel(path, options);
+                std::filesystem::remove(path);
+                return stagedModel(bundle.graph, bundle.folding);
+            }};
+}
+
+/// Seconds a step: batch 1024, micro-batch 1, 1F1B with the transfers of Megatron-LM.
+double secondsOf(const MeasuredLayout& layout, const Cluster& cluster) {
+    StagePricer p = gptXl(cluster);
     PipelineRequest request;
     request.batch = 1024;
     request.largestSamples = 1;
     request.schedules = {"1f1b"};
+    request.blockingTransfers = true;
     request.memoryLimitBytes = 1e18;
+    request.stages = layout.pipeline;
+    request.pins.tensor = layout.tensor;
+    request.pins.data = 8;
     const auto points = megatronGrid(p, request);
-    std::vector<std::pair<int, int>> measured{{4, 2}, {2, 4}, {8, 1}, {1, 8}}; // pp, tp
-    if (!fastNodes) measured = {{8, 1}, {4, 2}, {2, 4}, {1, 8}};
-    std::vector<double> closed, simulated;
-    for (const auto& [pp, tp] : measured) {
-        const GridPoint* best = nullptr;
-        for (const GridPoint& point : points)
-            if (point.pipeline == pp && point.tensor == tp && point.data == 8 &&
-                (!best || point.seconds < best->seconds))
-                best = &point;
-        QVERIFY(best);
-        closed.push_back(best->seconds);
-        const PipelineAnswer answer = answerOf(p, request, *best);
-        simulated.push_back(
-            simulatedSeconds(answer.schedule, answer.prices(), answer.microBatches));
+    const GridPoint* best = bestOf(points);
+    const PipelineAnswer answer = answerOf(p, request, *best);
+    const double simulated =
+        simulatedSeconds(answer.schedule, answer.prices(), answer.microBatches);
+    return std::abs(simulated / best->seconds - 1) < 5e-3 ? best->seconds : 0;
+}
+
+/// Sets the rate of a link so that the layout takes as long as measured.
+void calibrate(Link& link, const MeasuredLayout& layout, const Cluster& cluster) {
+    double slow = 1e8, fast = 1e12;
+    while (fast / slow > 1.002) {
+        link.bandwidth = std::sqrt(slow * fast);
+        (secondsOf(layout, cluster) > layout.seconds ? slow : fast) = link.bandwidth;
     }
-    for (std::size_t i = 0; i < closed.size(); ++i)
-        QVERIFY(std::abs(simulated[i] / closed[i] - 1) < 5e-3);
-    // Ours are 8.39, 7.46, 12.01 and 9.37 s (measured 12.52, 14.25, 16.91, 25.04). A micro-batch
-    // takes 40, 42, 46 and 55 ms in the slowest stage, and 33, 17, 66 and 0 ms on the wire there
-    // and back, as eight devices share 25 Gb/s. TP8 as measured leaves 1.4 ms to each of its 96
-    // all-reduces of 8.4 MB: 10 GB/s, where NCCL's own tests reach 107 on these nodes
-    // (data/hardware.csv); we say 0.18 ms. The TP=2 row of data/runs (R113) has 1.3 ms, and its log
-    // suspects the site. Nothing that can be cited makes tensor parallelism so slow, so that
-    // nothing is changed for it.
-    QEXPECT_FAIL("NVLink nodes", "all-reduces as measured are eight times slower than NCCL's tests",
-                 Abort);
-    for (const std::vector<double>& seconds : {closed, simulated})
-        QVERIFY2(std::ranges::is_sorted(seconds),
-                 fmt::format("{}", fmt::join(seconds, " < ")).c_str());
+}
+
+/// Check 9 of planners.md. On single-GPU nodes (p3.2xlarge: "up to 10 Gigabit") the order follows
+/// from the wire. On NVLink nodes it does not: TP8 as measured leaves 1.4 ms to an all-reduce of
+/// 8.4 MB, 10 GB/s, where NCCL's own tests reach 107 on such nodes (data/hardware.csv), and PP8 was
+/// measured twice, at 16.91 and 24.34 s. So the links are taken from the two layouts that use one
+/// kind of link only, TP8 and PP8, and those that use both are predicted.
+void TestPipelinePlanner::order() {
+    QFETCH(bool, fastNodes);
+    SHARDLENS_SKIP_LARGE(fastNodes);
+    Cluster cluster = clusterByName("p3.16xlarge", 8);
+    std::vector<MeasuredLayout> measured{{8, 1, 26.13}, {4, 2, 47.7}, {2, 4, 118.5}, {1, 8, 274.2}};
+    if (fastNodes) {
+        measured = {{4, 2, 12.52}, {2, 4, 14.25}, {8, 1, 16.91}, {1, 8, 25.04}};
+        for (int round = 0; round < 2; ++round) { // gradients cross the other kind
+            calibrate(cluster.scaleOut, measured[2], cluster);
+            calibrate(cluster.scaleUp, measured[3], cluster);
+        }
+    } else {
+        cluster.scaleOut.bandwidth = 10e9 / 8;
+        cluster.scaleUp = cluster.scaleOut;
+    }
+    std::vector<double> ours;
+    for (const MeasuredLayout& layout : measured) ours.push_back(secondsOf(layout, cluster));
+    const std::string text =
+        fmt::format("{:.4g} s, links {:.3g} and {:.3g} GB/s", fmt::join(ours, " < "),
+                    cluster.scaleUp.bandwidth / 1e9, cluster.scaleOut.bandwidth / 1e9);
+    qInfo("%s", text.c_str());
+    QVERIFY2(ours.front() > 0 && std::ranges::is_sorted(ours), text.c_str());
+    for (std::size_t i = 0; fastNodes && i < ours.size(); ++i)
+        QVERIFY2(std::abs(ours[i] / measured[i].seconds - 1) < 0.1, text.c_str());
 }
 
 void TestPipelinePlanner::alpa() {
@@ -519,7 +562,7 @@ void TestPipelinePlanner::document() {
     const PipelineDocument d = documentOf(answer, p, request, "gpt", "optimum");
     const std::string text = toJson(d);
     QCOMPARE(toJson(pipelineFromJson(text)), text);
-    QCOMPARE(toJson(pipelineFromJson(toJson(d, answer))), text); // figures are skipped
+    QCOMPARE(toJson(pipelineFromJson(toJson(d, answer, p))), text); // figures are skipped
     QCOMPARE(evaluatePipeline(pipelineFromJson(text), p, request).seconds, answer.seconds);
     QVERIFY(text.find("\"provenance\":{\"micro_batches\":\"user\"}") != std::string::npos);
     QVERIFY(toText(d, answer, p).find("micro-batches") != std::string::npos);
@@ -590,6 +633,116 @@ void TestPipelinePlanner::validator() {
 }
 
 SHARDLENS_TEST(TestPipelinePlanner)
+
+/// Megatron-LM's layout all-reduces the activation of a layer twice forward and twice backward
+/// (Shoeybi 2019, section 3), whatever stage the layer is in; and what ops are said to do costs
+/// what the stage is priced at.
+void TestPipelinePlanner::insideOfStages() {
+    constexpr int kHidden = 12288, kSequence = 1024, kBytes = 2;
+    StagePricer p = pricer("gpt3-175b", {clusterByName("dgx-a100", 2)}, 8, kSequence);
+    PipelineRequest request;
+    request.batch = 32;
+    request.schedules = {"1f1b"};
+    request.stages = 2;
+    request.largestSamples = 1;
+    request.memoryLimitBytes = 1e18;
+    request.pins.tensor = 8;
+    request.pins.sequenceParallel = false;
+    request.pins.recompute = Recompute::None;
+    const auto points = megatronGrid(p, request);
+    const PipelineAnswer answer = answerOf(p, request, *bestOf(points));
+    const auto inside = stagePlans(p, answer.stages, 1);
+    QCOMPARE(inside.size(), std::size_t{2});
+    QVERIFY(inside[0] == inside[1]); // of one mesh
+    QVERIFY(std::ranges::find(inside[0]->decided, false) == inside[0]->decided.end());
+    const Plan& plan = *inside[0]->plan;
+    const auto& units = p.model(1)->units.units;
+    for (const PlannedStage& stage : answer.stages) {
+        double seconds = 0, embedded = 0;
+        for (int u = stage.first; u <= stage.last; ++u) {
+            const StageUnit& unit = units[static_cast<std::size_t>(u)];
+            std::map<Phase, int> reduced;
+            for (const PlannedCollective& c : plan.collectives) {
+                const OpId at = c.to == kNoOp ? c.from : c.to;
+                if (std::ranges::find(unit.ops, at) == unit.ops.end()) continue;
+                if (c.phase != Phase::Step) seconds += c.seconds;
+                if (unit.run < 0) continue;
+                QVERIFY(c.step.kind == CollectiveKind::AllReduce);
+                QCOMPARE(c.step.bytes, double(kHidden) * kSequence * kBytes);
+                ++reduced[c.phase];
+            }
+            for (const OpId op : unit.ops)
+                if (plan.context->graph->op(op).kind != OpKind::Parameter)
+                    (unit.run < 0 ? embedded : seconds) +=
+                        plan.figures[op].compute.forward + plan.figures[op].compute.backward;
+            if (unit.run >= 0)
+                QCOMPARE(reduced,
+                         (std::map{std::pair{Phase::Forward, 2}, std::pair{Phase::Backward, 2}}));
+        }
+        QVERIFY2(std::abs((seconds + embedded) / stage.price.seconds() - 1) < 0.01,
+                 fmt::format("{} {} {}", seconds, embedded, stage.price.seconds()).c_str());
+    }
+    // its layers chose alike
+    const auto choices = choicesOf(*inside[0], p.model(1)->units,
+                                   virtualStages(p.model(1)->units, answer.stages, 1), 0);
+    QVERIFY(
+        std::ranges::any_of(choices, [](const UnitChoices& u) { return u.last - u.first > 1; }));
+    const std::string text = toJson(documentOf(answer, p, request, "m", "megatron"), answer, p);
+    QVERIFY(text.find("\"inside\":[{\"first\":0") != std::string::npos);
+}
+
+/// Stages of different meshes have plans of their own, which decide nothing of each other's ops.
+void TestPipelinePlanner::stagesOfTwoMeshes() {
+    StagePricer p = pricer("gpt3-175b", {clusterByName("dgx-a100", 2)}, 8);
+    const auto stage = [](int first, int last, int tensor, int replicas) {
+        PlannedStage planned;
+        planned.first = first;
+        planned.last = last;
+        planned.option = {{0, {{"tp", tensor}}, 1, 0}, replicas};
+        return planned;
+    };
+    const std::vector<PlannedStage> stages{stage(0, 3, 4, 2), stage(4, 9, 8, 1)};
+    const auto inside = stagePlans(p, stages, 1);
+    QVERIFY(inside[0] != inside[1]);
+    const StagedModel& model = *p.model(1);
+    for (std::size_t s = 0; s < 2; ++s) {
+        const Plan& plan = *inside[s]->plan;
+        QCOMPARE(plan.context->mesh.axes[0].size, s == 0 ? 4 : 8);
+        for (std::size_t u = 0; u < model.units.units.size(); ++u)
+            for (const OpId op : model.units.units[u].ops) {
+                const bool own = (u >= 4) == (s == 1);
+                if (model.graph->op(op).kind != OpKind::Parameter)
+                    QCOMPARE(inside[s]->decided[op], own);
+                if (!inside[s]->decided[op]) QCOMPARE(plan.figures[op].compute.forward, 0.0);
+            }
+        for (const PlannedCollective& c : plan.collectives)
+            QVERIFY(inside[s]->decided[c.to == kNoOp ? c.from : c.to]);
+    }
+}
+
+/// The bound of a search with two axes in a stage holds for plans that use them, and it finds
+/// nothing slower than the search with one.
+void TestPipelinePlanner::twoAxesInside() {
+    StagePricer p = pricer("llama3-8b", {clusterByName("dgx-a100", 1)}, 6);
+    PipelineRequest request;
+    request.batch = 32;
+    const PipelineAnswer one = planPipeline(p, request);
+    request.insideAxes = 2;
+    const PipelineAnswer two = planPipeline(p, request);
+    checkAnswer(p, request, two);
+    QVERIFY(two.seconds <= one.seconds / (1 - request.tolerance));
+    for (const auto& [outer, inner] : {std::pair{2, 2}, {4, 2}})
+        for (int variant = 0; variant < 3; ++variant) {
+            PipelineDocument d = documentOf(one, p, request, "m", "user");
+            d.schedule = {};
+            d.microBatches = 8;
+            const int replicas = 8 / outer / inner;
+            const ReplicaKey replica{0, {{"tp", outer}, {"tp2", inner}}, 4 / replicas, variant};
+            d.stages = {{0, 7, {replica, replicas}, {}}};
+            QVERIFY(problemsOf(d, p, request).empty());
+            QVERIFY(evaluatePipeline(d, p, request).seconds >= two.bound);
+        }
+}
 
 } // namespace tst_pipeline_planner
 
