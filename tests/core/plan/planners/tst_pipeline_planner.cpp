@@ -571,7 +571,8 @@ void TestPipelinePlanner::document() {
 void TestPipelinePlanner::brokenDocuments() {
     const std::string good =
         R"({"version":1,"kind":"pipeline","model":"m","cluster":"c","nodes":1,"batch":8,)"
-        R"("made_by":"user","schedule":"1f1b","chunks":1,"micro_batches":4,"stages":[{"first":0,)"
+        R"("made_by":"user","schedule":"1f1b","chunks":1,"transfers":"overlapped",)"
+        R"("micro_batches":4,"stages":[{"first":0,)"
         R"("last":9,"pool":0,"replicas":2,"mesh":[{"axis":"tp","size":4}],"samples":1,"inside":0,"layout":"free",)"
         R"("zero":1,"selective":false,"full_share":0.0}],"provenance":{}})";
     QCOMPARE(toJson(pipelineFromJson(good)), good);
@@ -591,10 +592,14 @@ void TestPipelinePlanner::brokenDocuments() {
              {"\"selective\":false", "\"selective\":0"},
              {"\"inside\":0", "\"inside\":77"},
              {"\"free\"", "\"tight\""},
+             {"\"overlapped\"", "\"later\""},
              {"\"nodes\":1", "\"nodes\":1,\"color\":3"},
              {"\"mesh\":[{\"axis\":\"tp\",\"size\":4}]", "\"mesh\":[4]"},
              {"\"provenance\":{}", "\"provenance\":[]"}})
         QVERIFY_THROWS_EXCEPTION(InputError, pipelineFromJson(broken(from, to)));
+    const std::string blocking = broken("\"overlapped\"", "\"blocking\"");
+    QCOMPARE(toJson(pipelineFromJson(blocking)), blocking);
+    QCOMPARE(toJson(pipelineFromJson(broken("\"transfers\":\"overlapped\",", ""))), good);
     QVERIFY_THROWS_EXCEPTION(InputError, pipelineFromJson("[]"));
     QVERIFY_THROWS_EXCEPTION(InputError, pipelineFromJson(good.substr(0, 100)));
 }
