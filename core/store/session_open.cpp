@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -94,8 +95,10 @@ Session Session::createTemporary(const fs::path& folder, const NewSession& conte
     makePrivateFolder(folder);
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     const std::string stem = fmt::format("{:%Y%m%d-%H%M%S}-{}", fmt::gmtime(now), getpid());
-    for (int number = 1;; ++number) {
-        const fs::path file = folder / fmt::format("{}-{}.shardlens", stem, number);
+    // No name twice in a process: the file of one that is closing may still be locked.
+    static std::atomic<int> number = 0;
+    for (;;) {
+        const fs::path file = folder / fmt::format("{}-{}.shardlens", stem, ++number);
         if (!fs::exists(file)) return create(file, content, limits);
     }
 }
