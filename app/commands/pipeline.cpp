@@ -56,7 +56,7 @@ void PipelineOptions::apply(PlanRequest& request) const {
         const auto repeated = std::ranges::unique(setup.cuts);
         setup.cuts.erase(repeated.begin(), repeated.end());
     }
-    if (!transfers.empty()) setup.blockingTransfers = transfers == transfersText(true);
+    if (!transfers.empty()) setup.blockingTransfers = areBlocking(transfers);
     if (insideAxes > 0) setup.insideAxes = insideAxes;
     pin(setup.chunks, chunks, 0);
     pin(setup.microBatches, microBatches, 0);

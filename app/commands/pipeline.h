@@ -22,9 +22,8 @@ struct PipelineOptions {
     void apply(PlanRequest& request) const;
 };
 
-/// --planner, --schedule, --transfers, --chunks, --micro-batches, --stages, --cut, --tp, --dp,
-/// --cp, --ep,
-/// --sp, --zero and --recompute.
+/// --planner, --schedule, --transfers, --chunks, --micro-batches, --stages, --cut, --tp,
+/// --inside-axes, --dp, --cp, --ep, --sp, --zero and --recompute.
 void addPipelineOptions(CLI::App& command, PipelineOptions& options);
 
 /// Plans stages with the planner asked for and prints the plan.

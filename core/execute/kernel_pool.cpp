@@ -99,7 +99,7 @@ std::size_t winnerOf(const Pooled& p, const Numbers& x, std::size_t first, const
     return winner;
 }
 
-double valueOf(const Pooled& p, const Numbers& x, std::size_t first, const Shape& at) {
+double pooledValue(const Pooled& p, const Numbers& x, std::size_t first, const Shape& at) {
     double sum = 0;
     switch (p.mode) {
     case PoolMode::Max:
@@ -132,7 +132,7 @@ Arrays poolForward(const KernelContext& context, Operands operands) {
     const Numbers x = numbersOf(*operands[0]);
     Numbers y(countOf(context.resultShape(0)));
     eachWindow(p, [&](std::size_t first, const Shape& at, std::size_t result) {
-        y[result] = valueOf(p, x, first, at);
+        y[result] = pooledValue(p, x, first, at);
     });
     Arrays results{resultOf(context, 0, std::move(y))};
     if (context.whole().outputs.size() < 2) return results;

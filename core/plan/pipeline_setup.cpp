@@ -83,11 +83,11 @@ std::optional<Recompute> recomputeOf(const Json& value) {
 }
 
 bool blockingOf(const Json& value) {
-    const std::string name = textOf(value, "pipeline.transfers");
-    if (name != transfersText(false) && name != transfersText(true))
-        refuse(fmt::format("'pipeline.transfers' must be \"{}\" or \"{}\", not \"{}\"",
-                           transfersText(false), transfersText(true), name));
-    return name == transfersText(true);
+    try {
+        return areBlocking(textOf(value, "pipeline.transfers"));
+    } catch (const PlanError& error) {
+        refuse(error.problem());
+    }
 }
 
 /// Sets one field. @return false if the key is not one of ours

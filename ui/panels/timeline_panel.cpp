@@ -24,10 +24,10 @@ using namespace schedule;
 
 namespace {
 
-constexpr int kSaveDelayMilliseconds = 1000;
-const QString kStateKey = QStringLiteral("timeline");
-constexpr std::array<const char*, kTimelineColours> kColourNames = {"pass", "stage", "microBatch",
-                                                                    "chunk"};
+constexpr int kTimelineSaveDelay = 1000; // milliseconds
+const QString kTimelineState = QStringLiteral("timeline");
+constexpr std::array<const char*, kTimelineColours> kTimelineColourNames = {"pass", "stage",
+                                                                            "microBatch", "chunk"};
 
 } // namespace
 
@@ -72,7 +72,7 @@ TimelinePanel::TimelinePanel(Document& document, QWidget* parent)
     });
     connectView();
     m_saveDelay.setSingleShot(true);
-    m_saveDelay.setInterval(kSaveDelayMilliseconds);
+    m_saveDelay.setInterval(kTimelineSaveDelay);
     connect(&m_saveDelay, &QTimer::timeout, this, &TimelinePanel::saveViewStateNow);
     connect(&m_document, &Document::loaded, this, &TimelinePanel::restoreViewState);
     connectPlan();
@@ -320,25 +320,25 @@ void TimelinePanel::saveViewStateNow() {
     if (!m_document.isOpen() || m_restoring || !m_form->hasSchedule()) return;
     QJsonObject state = m_form->state();
     state[QStringLiteral("colour")] =
-        QLatin1String(kColourNames[static_cast<std::size_t>(colour())]);
+        QLatin1String(kTimelineColourNames[static_cast<std::size_t>(colour())]);
     if (m_view->picture() && !m_view->isFitted()) {
         state[QStringLiteral("begin")] = m_view->begin();
         state[QStringLiteral("end")] = m_view->end();
     }
     if (m_view->time()) state[QStringLiteral("time")] = *m_view->time();
-    m_document.setViewState(kStateKey,
+    m_document.setViewState(kTimelineState,
                             QString::fromUtf8(QJsonDocument(state).toJson(QJsonDocument::Compact)));
 }
 
 void TimelinePanel::restoreViewState() {
     const QJsonObject state =
-        QJsonDocument::fromJson(m_document.viewState(kStateKey).toUtf8()).object();
+        QJsonDocument::fromJson(m_document.viewState(kTimelineState).toUtf8()).object();
     if (state.isEmpty()) return;
     m_restoring = true;
     m_form->setState(state);
     const auto name = state[QStringLiteral("colour")].toString();
     for (int mode = 0; mode < kTimelineColours; ++mode) {
-        if (name == QLatin1String(kColourNames[static_cast<std::size_t>(mode)])) {
+        if (name == QLatin1String(kTimelineColourNames[static_cast<std::size_t>(mode)])) {
             m_colour->setCurrentIndex(mode);
         }
     }

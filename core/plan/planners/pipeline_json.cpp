@@ -187,12 +187,9 @@ PipelineDocument pipelineFromJson(const std::string& text) {
     d.madeBy = textOf(json, "made_by");
     const std::string transfers =
         json.contains("transfers") ? textOf(json, "transfers") : std::string(transfersText(false));
-    if (transfers != transfersText(false) && transfers != transfersText(true))
-        refuse(fmt::format("'transfers' must be \"{}\" or \"{}\"", transfersText(false),
-                           transfersText(true)));
     try {
         d.schedule = ScheduleModel::named(textOf(json, "schedule"), number(json, "chunks", 1, 1024),
-                                          transfers == transfersText(true));
+                                          areBlocking(transfers));
     } catch (const PlanError& error) {
         refuse(error.problem());
     }

@@ -124,6 +124,13 @@ std::string_view transfersText(bool blocking) {
     return blocking ? "blocking" : "overlapped";
 }
 
+bool areBlocking(std::string_view transfers) {
+    for (const bool blocking : {false, true})
+        if (transfers == transfersText(blocking)) return blocking;
+    throw PlanError(fmt::format("transfers cannot be '{}'", transfers), "transfers",
+                    "use overlapped or blocking");
+}
+
 double wrapSeconds(const std::vector<StagePrice>& prices) {
     return prices.size() > 1 ? prices[prices.size() - 2].send / 2 : 0;
 }

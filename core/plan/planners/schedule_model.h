@@ -76,6 +76,8 @@ private:
 
 /// "overlapped" or "blocking"
 std::string_view transfersText(bool blocking);
+/// @throws PlanError for any other text
+bool areBlocking(std::string_view transfers);
 
 /// From the last device back to the first, where its next chunk is, seconds: interleaved schedules
 /// only. As much crosses there as between the last two.
