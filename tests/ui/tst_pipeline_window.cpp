@@ -116,12 +116,11 @@ class TestPipelineWindow : public QObject {
 
     /// Four stages of the small model, none in chunks, folded and all in sight.
     void fourStages() {
-        QTest::mouseClick(child<QCheckBox>("pipelineOn"), Qt::LeftButton, {}, {8, 8});
+        PipelineSetup setup;
+        setup.schedules = {"1f1b", "zb-h1"};
+        setup.stages = 4;
+        QVERIFY(document().changePipeline(setup, QStringLiteral("four stages")));
         wait();
-        QTest::mouseClick(child<QCheckBox>("pipelineSchedule.interleaved"), Qt::LeftButton, {},
-                          {8, 8});
-        wait();
-        type("pipelineStages", 4);
         view().fitAll();
         QVERIFY(document().pipeline());
         QCOMPARE(plan().stages(), 4);
@@ -212,7 +211,13 @@ void TestPipelineWindow::panelTurnsStagesOn() {
                                     QAbstractItemModelTester::FailureReportingMode::QtTest);
     QVERIFY(!document().pipeline());
     QCOMPARE(m_window->pipelinePanel().model()->rowCount(), 0);
-    fourStages();
+    QTest::mouseClick(child<QCheckBox>("pipelineOn"), Qt::LeftButton, {}, {8, 8});
+    wait();
+    QTest::mouseClick(child<QCheckBox>("pipelineSchedule.interleaved"), Qt::LeftButton, {}, {8, 8});
+    wait();
+    type("pipelineStages", 4);
+    QVERIFY(document().pipeline());
+    QCOMPARE(plan().answer.schedule.chunks, 1);
     QCOMPARE(m_window->pipelinePanel().model()->rowCount(), 4);
     QVERIFY(plan().answer.bound <= plan().answer.seconds);
     // the same question asked beside the window

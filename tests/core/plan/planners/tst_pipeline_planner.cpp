@@ -267,8 +267,7 @@ void TestPipelinePlanner::optimum() {
     QFETCH(int, layers);
     QFETCH(int, nodes);
     const QByteArray name = QTest::currentDataTag();
-    const bool dense = name == "llama3-8b" || name == "vit-b16"; // as GPT-3, which others search
-    SHARDLENS_SKIP_LARGE(nodes > 1 || dense);
+    SHARDLENS_SKIP_LARGE(name != "mixtral-8x7b"); // GPT-3 is what other tests search
     StagePricer p = pricer(QTest::currentDataTag(), {clusterByName("dgx-a100", nodes)}, layers);
     PipelineRequest request;
     request.batch = 32;
@@ -728,7 +727,7 @@ void TestPipelinePlanner::stagesOfTwoMeshes() {
 /// The bound of a search with two axes in a stage holds for plans that use them, and it finds
 /// nothing slower than the search with one.
 void TestPipelinePlanner::twoAxesInside() {
-    StagePricer p = pricer("llama3-8b", {clusterByName("dgx-a100", 1)}, 6);
+    StagePricer p = pricer("llama3-8b", {clusterByName("dgx-a100", 1)}, 2);
     PipelineRequest request;
     request.batch = 32;
     const PipelineAnswer one = planPipeline(p, request);
@@ -743,7 +742,7 @@ void TestPipelinePlanner::twoAxesInside() {
             d.microBatches = 8;
             const int replicas = 8 / outer / inner;
             const ReplicaKey replica{0, {{"tp", outer}, {"tp2", inner}}, 4 / replicas, variant};
-            d.stages = {{0, 7, {replica, replicas}, {}}};
+            d.stages = {{0, 3, {replica, replicas}, {}}};
             QVERIFY(problemsOf(d, p, request).empty());
             QVERIFY(evaluatePipeline(d, p, request).seconds >= two.bound);
         }
