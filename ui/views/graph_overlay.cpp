@@ -294,8 +294,12 @@ buildOverlay(std::shared_ptr<const GraphScene> scene, std::shared_ptr<const Plan
     auto overlay = std::make_shared<GraphOverlay>();
     overlay->scene = std::move(scene);
     if (job) overlay->inside = job->insideOf(stage);
-    if (overlay->inside) overlay->stage = stage;
-    overlay->plan = overlay->inside ? overlay->inside->plan : std::move(plan);
+    if (overlay->inside) {
+        overlay->stage = stage;
+        overlay->plan = overlay->inside->plan;
+    } else {
+        overlay->plan = std::move(plan);
+    }
     overlay->repeats = std::move(repeats);
     OverlayBuilder(*overlay, stop).build();
     placeLabels(*overlay);
