@@ -19,8 +19,7 @@
 //
 // GPipe is exact. So are 1F1B without wires, ZB-H1 without wires where the stages differ little,
 // and interleaved schedules where the last stage is the slowest, which is where the head is; else
-// the longest path may change between devices more often than is looked for here (ZB-H1 with
-// transfers that block is 0.6 % below the engine on six layers of deepseek-v3).
+// the longest path may change between devices more often than is looked for here.
 #pragma once
 
 #include "core/plan/planners/schedule_model.h"

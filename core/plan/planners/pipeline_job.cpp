@@ -107,6 +107,9 @@ PipelineRequest pipelineRequest(const PlanRequest& request) {
     if (!setup.schedules.empty()) result.schedules = setup.schedules;
     if (setup.chunks) result.chunks = {*setup.chunks};
     result.blockingTransfers = setup.blockingTransfers;
+    // ZB-H1 overlaps; refused only where nothing else may be chosen
+    if (setup.blockingTransfers && result.schedules.size() > 1)
+        std::erase(result.schedules, "zb-h1");
     result.insideAxes = setup.insideAxes;
     result.microBatches = setup.microBatches;
     result.cuts = setup.cuts;

@@ -26,8 +26,13 @@ constexpr std::array kNames{std::pair{ScheduleKind::GPipe, std::string_view("gpi
 } // namespace
 
 ScheduleModel ScheduleModel::named(std::string_view name, int chunks, bool blocking) {
-    for (const auto& [kind, known] : kNames)
-        if (known == name) return {kind, kind == ScheduleKind::Interleaved ? chunks : 1, blocking};
+    for (const auto& [kind, known] : kNames) {
+        if (known != name) continue;
+        if (blocking && kind == ScheduleKind::ZeroBubbleH1)
+            throw PlanError("zb-h1 is searched for with overlapped transfers only", "schedule",
+                            "use another schedule, or overlapped transfers");
+        return {kind, kind == ScheduleKind::Interleaved ? chunks : 1, blocking};
+    }
     throw PlanError(fmt::format("no schedule '{}' can be searched for", name), "schedule",
                     "use gpipe, 1f1b, interleaved or zb-h1");
 }

@@ -46,7 +46,8 @@ struct ScheduleModel {
     int chunks = 1;        ///< of a device's layers; more than 1 only where interleaved
     bool blocking = false; ///< a device computes nothing while it sends
 
-    /// As core/schedule names it. @throws PlanError with the names there are
+    /// As core/schedule names it. @throws PlanError with the names there are, and for ZB-H1 with
+    /// blocking transfers: they keep its weight gradients from filling the gaps
     static ScheduleModel named(std::string_view name, int chunks = 1, bool blocking = false);
     std::string_view name() const;
 
