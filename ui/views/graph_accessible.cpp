@@ -3,6 +3,7 @@
 // that read what is on the screen; behind them the boundaries of stages, as sliders along the units
 // of the model. Interfaces are made when asked for and belong to the view's own.
 #include "ui/format.h"
+#include "ui/views/accessible_leaf.h"
 #include "ui/views/graph_view.h"
 
 #include <QAccessible>
@@ -15,27 +16,32 @@ namespace shardlens {
 
 namespace {
 
-class ItemAccessible : public QAccessibleInterface {
+class GraphPart : public AccessibleLeaf {
 public:
-    ItemAccessible(GraphView* view, int item) : m_view(view), m_item(item) {}
+    explicit GraphPart(GraphView* view) : m_view(view) {}
 
-    bool isValid() const override { return m_view && m_item < m_view->itemCount(); }
-    QObject* object() const override { return nullptr; }
-    QAccessibleInterface* childAt(int, int) const override { return nullptr; }
     QAccessibleInterface* parent() const override {
         return QAccessible::queryAccessibleInterface(m_view);
     }
-    QAccessibleInterface* child(int) const override { return nullptr; }
-    int childCount() const override { return 0; }
-    int indexOfChild(const QAccessibleInterface*) const override { return -1; }
-    QString text(QAccessible::Text kind) const override {
-        return isValid() && kind == QAccessible::Name ? m_view->describe(m_item) : QString();
-    }
-    void setText(QAccessible::Text, const QString&) override {}
     QRect rect() const override {
         if (!isValid()) return {};
-        const QRect where = m_view->itemRect(m_item).toAlignedRect();
+        const QRect where = place().toAlignedRect();
         return QRect(m_view->mapToGlobal(where.topLeft()), where.size());
+    }
+
+protected:
+    virtual QRectF place() const = 0; ///< in the view, while valid
+
+    QPointer<GraphView> m_view;
+};
+
+class ItemAccessible : public GraphPart {
+public:
+    ItemAccessible(GraphView* view, int item) : GraphPart(view), m_item(item) {}
+
+    bool isValid() const override { return m_view && m_item < m_view->itemCount(); }
+    QString text(QAccessible::Text kind) const override {
+        return isValid() && kind == QAccessible::Name ? m_view->describe(m_item) : QString();
     }
     QAccessible::Role role() const override { return QAccessible::TreeItem; }
     QAccessible::State state() const override {
@@ -47,27 +53,20 @@ public:
     }
 
 private:
-    QPointer<GraphView> m_view;
+    QRectF place() const override { return m_view->itemRect(m_item); }
+
     int m_item;
 };
 
 /// The nth boundary along the flow: it stays the same object when it is moved.
-class BoundaryAccessible : public QAccessibleInterface,
+class BoundaryAccessible : public GraphPart,
                            public QAccessibleValueInterface,
                            public QAccessibleActionInterface {
 public:
     BoundaryAccessible(GraphView* view, int number)
-        : m_view(view), m_number(static_cast<std::size_t>(number)) {}
+        : GraphPart(view), m_number(static_cast<std::size_t>(number)) {}
 
     bool isValid() const override { return m_view && m_number < m_view->boundaries().size(); }
-    QObject* object() const override { return nullptr; }
-    QAccessibleInterface* childAt(int, int) const override { return nullptr; }
-    QAccessibleInterface* parent() const override {
-        return QAccessible::queryAccessibleInterface(m_view);
-    }
-    QAccessibleInterface* child(int) const override { return nullptr; }
-    int childCount() const override { return 0; }
-    int indexOfChild(const QAccessibleInterface*) const override { return -1; }
     QString text(QAccessible::Text kind) const override {
         if (!isValid()) return {};
         const QString begins = shardlens::text(plan().nameOf(unit()));
@@ -81,12 +80,6 @@ public:
         default:
             return {};
         }
-    }
-    void setText(QAccessible::Text, const QString&) override {}
-    QRect rect() const override {
-        if (!isValid()) return {};
-        const QRect where = m_view->handleRect(unit()).toAlignedRect();
-        return QRect(m_view->mapToGlobal(where.topLeft()), where.size());
     }
     QAccessible::Role role() const override { return QAccessible::Slider; }
     QAccessible::State state() const override {
@@ -135,10 +128,10 @@ public:
     QStringList keyBindingsForAction(const QString&) const override { return {}; }
 
 private:
+    QRectF place() const override { return m_view->handleRect(unit()); }
     int unit() const { return m_view->boundaries()[m_number]; }
     const PipelinePlan& plan() const { return *m_view->overlay()->stages.plan; }
 
-    QPointer<GraphView> m_view;
     std::size_t m_number;
 };
 

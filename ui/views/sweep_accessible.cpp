@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep as a list of points for screen readers and tests. Interfaces are made when asked for, so
 // that ten thousand points cost nothing until they are read.
+#include "ui/views/accessible_leaf.h"
 #include "ui/views/sweep_chart.h"
 
 #include <QAccessible>
@@ -16,19 +17,13 @@ namespace {
 
 class SweepAccessible;
 
-class PointAccessible : public QAccessibleInterface {
+class PointAccessible : public AccessibleLeaf {
 public:
     PointAccessible(SweepAccessible* owner, int row) : m_owner(owner), m_row(row) {}
 
     bool isValid() const override;
-    QObject* object() const override { return nullptr; }
     QAccessibleInterface* parent() const override;
-    QAccessibleInterface* child(int) const override { return nullptr; }
-    QAccessibleInterface* childAt(int, int) const override { return nullptr; }
-    int childCount() const override { return 0; }
-    int indexOfChild(const QAccessibleInterface*) const override { return -1; }
     QString text(QAccessible::Text kind) const override;
-    void setText(QAccessible::Text, const QString&) override {}
     QRect rect() const override;
     QAccessible::Role role() const override { return QAccessible::ListItem; }
     QAccessible::State state() const override;

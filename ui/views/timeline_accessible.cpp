@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A timeline as a tree for screen readers and tests: a row for each device or link, in it its bars.
 // Interfaces are made when asked for, so that a million bars cost nothing until they are read.
+#include "ui/views/accessible_leaf.h"
 #include "ui/views/timeline_view.h"
 
 #include <QAccessible>
@@ -18,20 +19,17 @@ using namespace schedule;
 class TimelineAccessible;
 
 /// A row, or with a position a bar of it. Both belong to the view's own interface.
-class PartAccessible : public QAccessibleInterface {
+class PartAccessible : public AccessibleLeaf {
 public:
     PartAccessible(TimelineAccessible* owner, int row, int bar)
         : m_owner(owner), m_row(row), m_bar(bar) {}
 
     bool isValid() const override;
-    QObject* object() const override { return nullptr; }
     QAccessibleInterface* parent() const override;
     QAccessibleInterface* child(int index) const override;
-    QAccessibleInterface* childAt(int, int) const override { return nullptr; }
     int childCount() const override;
     int indexOfChild(const QAccessibleInterface* child) const override;
     QString text(QAccessible::Text kind) const override;
-    void setText(QAccessible::Text, const QString&) override {}
     QRect rect() const override;
     QAccessible::Role role() const override {
         return m_bar < 0 ? QAccessible::Row : QAccessible::ListItem;

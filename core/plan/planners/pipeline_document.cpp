@@ -171,7 +171,8 @@ bool readsWeights(const Graph& graph, OpId op) {
 }
 
 /// What ops with weights do in the first stage of each mesh, in the longest run of units alike.
-std::string insideText(const PipelineAnswer& answer, StagePricer& pricer) {
+std::string insideText(const PipelineAnswer& answer, const std::vector<VirtualStage>& pieces,
+                       StagePricer& pricer) {
     std::string text;
     const StagePlan* before = nullptr;
     const auto plans = stagePlans(pricer, answer.stages, answer.schedule.chunks);
@@ -179,9 +180,7 @@ std::string insideText(const PipelineAnswer& answer, StagePricer& pricer) {
         if (plans[s].get() == std::exchange(before, plans[s].get())) continue;
         const Graph& graph = *plans[s]->plan->context->graph;
         const StageUnits& units = pricer.model(answer.stages[s].option.replica.samples)->units;
-        const auto all =
-            choicesOf(*plans[s], units, virtualStages(units, answer.stages, answer.schedule.chunks),
-                      static_cast<int>(s));
+        const auto all = choicesOf(*plans[s], units, pieces, static_cast<int>(s));
         const UnitChoices& most = *std::ranges::max_element(
             all, {}, [](const UnitChoices& unit) { return unit.last - unit.first; });
         std::vector<std::string> choices;
@@ -226,7 +225,7 @@ std::string toText(const PipelineDocument& document, const PipelineAnswer& answe
                             s.price.inputGrad, s.price.weightGrad, s.price.perMicroBatch / kGiB,
                             chunksName(units, pieces, static_cast<int>(i)));
     }
-    return text + insideText(answer, pricer);
+    return text + insideText(answer, pieces, pricer);
 }
 
 } // namespace shardlens

@@ -121,12 +121,9 @@ PipelineDocument::Stage stageFrom(const Json& json) {
     return stage;
 }
 
-Json insideJson(const StagePlan& plan, StagePricer& pricer, const PipelineAnswer& answer,
-                int stage) {
+Json insideJson(const StagePlan& plan, const StageUnits& units,
+                const std::vector<VirtualStage>& pieces, int stage) {
     Json list = Json::array();
-    const StageUnits& units =
-        pricer.model(plan.plan->context->request.batch)->units; // of one micro-batch
-    const auto pieces = virtualStages(units, answer.stages, answer.schedule.chunks);
     for (const UnitChoices& unit : choicesOf(plan, units, pieces, stage)) {
         Json choices = Json::object();
         for (const auto& [op, choice] : unit.choices)
@@ -147,6 +144,11 @@ std::string toJson(const PipelineDocument& document, const PipelineAnswer& answe
     Json json = asJson(document);
     const int count = static_cast<int>(answer.stages.size());
     const auto inside = stagePlans(pricer, answer.stages, answer.schedule.chunks);
+    const auto unitsOf = [&](int stage) -> const StageUnits& { // of its size of micro-batch
+        const PlannedStage& planned = answer.stages[static_cast<std::size_t>(stage)];
+        return pricer.model(planned.option.replica.samples)->units;
+    };
+    const auto pieces = virtualStages(unitsOf(0), answer.stages, answer.schedule.chunks);
     for (int i = 0; i < count; ++i) {
         const StagePrice& p = answer.stages[static_cast<std::size_t>(i)].price;
         json["stages"][static_cast<std::size_t>(i)]["figures"] = {
@@ -160,7 +162,7 @@ std::string toJson(const PipelineDocument& document, const PipelineAnswer& answe
             {"micro_batch_bytes", p.perMicroBatch},
             {"memory_bytes",
              stageMemory(p, answer.schedule, count - 1 - i, count, answer.microBatches)},
-            {"inside", insideJson(*inside[static_cast<std::size_t>(i)], pricer, answer, i)}};
+            {"inside", insideJson(*inside[static_cast<std::size_t>(i)], unitsOf(i), pieces, i)}};
     }
     json["figures"] = {{"time_s", answer.seconds},
                        {"bound_s", answer.bound},
